@@ -1,0 +1,1 @@
+"""Rules 2xx: how much work a step is given."""

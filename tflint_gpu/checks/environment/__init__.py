@@ -1,0 +1,1 @@
+"""Rules 9xx: what surrounds the run."""

@@ -1,0 +1,1 @@
+"""Rules 6xx: how the step is compiled and launched."""

@@ -1,0 +1,1 @@
+"""Rules 1xx: what feeds the step."""

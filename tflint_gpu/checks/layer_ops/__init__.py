@@ -1,0 +1,1 @@
+"""Rules 5xx: ops that leave the GPU."""

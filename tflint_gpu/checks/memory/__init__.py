@@ -1,0 +1,1 @@
+"""Rules 4xx: how GPU memory is set up and kept."""

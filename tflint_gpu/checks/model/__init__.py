@@ -1,0 +1,1 @@
+"""Rules 3xx: what the model is made of."""

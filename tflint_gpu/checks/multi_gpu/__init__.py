@@ -1,0 +1,1 @@
+"""Rules 8xx: how work is spread over replicas."""

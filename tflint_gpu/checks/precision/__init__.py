@@ -1,0 +1,1 @@
+"""Rules 7xx: in which number format it computes."""

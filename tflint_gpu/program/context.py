@@ -1,0 +1,186 @@
+"""Where a call happens: the loops, branches, scopes and regions that lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tflint_gpu.findings import Location
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Call, Dataset, Function, GraphFunction, Value
+
+#: What a region can be. Code in a region does not run where it stands but where the runtime calls it.
+REGIONS = {
+    "graph": "traced by tf.function",
+    "dataset": "a function given to Dataset.map, filter, interleave …: traced, on the CPU",
+    "model": "the forward pass of a model or layer: `call`, or a functional model under construction",
+    "loss": "a loss or metric function given to compile",
+    "train-step": "Model.train_step under fit: compiled unless run_eagerly",
+    "test-step": "Model.test_step or predict_step under fit, evaluate, predict",
+    "batch-callback": "a callback method that Keras calls for every training batch",
+    "epoch-callback": "a callback method that Keras calls once an epoch or less",
+    "loader": "__getitem__ of a Sequence/PyDataset, or the body of a generator that feeds training",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One layer of context; `outer` is the layer around it."""
+
+    location: Location
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Frame):
+    """A ``for``, ``while`` or comprehension and what happens in it.
+
+    `iterable` is what a ``for`` draws from; `count` is the number of rounds where literals tell it;
+    `calls` are all calls made in the body, transitively, in order.
+    """
+
+    kind: str
+    iterable: Value | None = None
+    count: int | None = None
+    calls: list[Call] = field(default_factory=list)
+    qualname: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Guard(Frame):
+    """A branch. `kind` is ``periodic`` (``step % n == 0``; `every` is n where literal), ``debug`` (a debug or
+    verbose switch that is off by default), ``fallback`` (an ``except`` body) or ``branch``."""
+
+    kind: str
+    every: int | None = None
+    test: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Scope(Frame):
+    """A ``with`` block: ``device`` (`value` is the device), ``strategy`` (`value` is the strategy), ``tape``
+    (`value` is the tape) or ``other``."""
+
+    kind: str
+    value: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Region(Frame):
+    """Code that the runtime calls: see `REGIONS`. `eager` says that it surely runs op by op.
+
+    `owner` is what made it a region: the graph function, the dataset stage's call, the ``fit`` call …
+    """
+
+    kind: str
+    eager: bool = False
+    owner: GraphFunction | Call | None = None
+    dataset: Dataset | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Activation(Frame):
+    """A call of a project function that is being followed."""
+
+    function: Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """An immutable chain of frames, innermost first when iterated."""
+
+    frame: Frame | None = None
+    outer: Context | None = None
+
+    def inside(self, frame: Frame) -> Context:
+        """Return this context with `frame` as its innermost layer."""
+        return Context(frame, self)
+
+    def __iter__(self) -> Iterator[Frame]:
+        here: Context | None = self
+        while here is not None and here.frame is not None:
+            yield here.frame
+            here = here.outer
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames up to and including the innermost region: what surrounds the call where it runs."""
+        for frame in self:
+            yield frame
+            if isinstance(frame, Region):
+                return
+
+    @property
+    def region(self) -> str:
+        """Kind of the innermost region, "" for code that runs where it stands."""
+        return next((frame.kind for frame in self if isinstance(frame, Region)), "")
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Kinds of all regions, innermost first."""
+        return tuple(frame.kind for frame in self if isinstance(frame, Region))
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether the call is traced into a graph: under ``tf.function``, ``fit``'s step, ``Dataset.map``."""
+        traced = ("graph", "dataset", "model", "loss", "train-step", "test-step")
+        for frame in self:
+            if isinstance(frame, Region) and frame.kind in traced:
+                if frame.kind in ("graph", "dataset"):
+                    return True
+                if not frame.eager:
+                    return True
+        return False
+
+    @property
+    def in_step(self) -> bool:
+        """Whether the call belongs to model, loss or training step, rather than to input or set-up."""
+        regions = self.regions
+        if "dataset" in regions or "loader" in regions:
+            return False
+        return bool({"model", "loss", "train-step", "graph"} & set(regions))
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops around the call in the region it runs in, innermost first."""
+        return tuple(frame for frame in self.frames() if isinstance(frame, Loop))
+
+    @property
+    def all_loops(self) -> tuple[Loop, ...]:
+        """Every loop around the call, across regions and callers, innermost first."""
+        return tuple(frame for frame in self if isinstance(frame, Loop))
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The branches around the call inside its innermost loop (or region), innermost first."""
+        found = []
+        for frame in self.frames():
+            if isinstance(frame, Loop):
+                break
+            if isinstance(frame, Guard):
+                found.append(frame)
+        return tuple(found)
+
+    @property
+    def all_guards(self) -> tuple[Guard, ...]:
+        """Every branch around the call, across loops and callers, innermost first."""
+        return tuple(frame for frame in self if isinstance(frame, Guard))
+
+    @property
+    def periodic(self) -> Guard | None:
+        """The ``step % n`` guard inside the innermost loop, if there is one."""
+        return next((guard for guard in self.guards if guard.kind == "periodic"), None)
+
+    @property
+    def debug(self) -> bool:
+        """Whether a debug switch that is off by default guards the call."""
+        return any(guard.kind == "debug" for guard in self.all_guards)
+
+    def scope(self, kind: str) -> Scope | None:
+        """Return the innermost ``with`` block of `kind` around the call, across callers."""
+        return next((frame for frame in self if isinstance(frame, Scope) and frame.kind == kind), None)
+
+    @property
+    def activations(self) -> tuple[Activation, ...]:
+        """The project functions that are being followed, innermost first."""
+        return tuple(frame for frame in self if isinstance(frame, Activation))

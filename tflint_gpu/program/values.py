@@ -1,0 +1,391 @@
+"""The algebra of symbolic values: what an expression stands for, as far as the text alone can say.
+
+Evaluation never guesses. A value that cannot be told is `Unknown`, and every rule that needs it stays
+silent. Values are compared by identity; they are shared, never copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.findings import Location
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Context
+    from tflint_gpu.program.modules import Module
+
+
+class Value:
+    """Anything an expression can stand for."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Value):
+    """Nothing is known; `why` says what stopped the reading, for debugging only."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Value):
+    """A literal, or arithmetic over literals.
+
+    `soft` marks a default that a user may override at run time (argparse, flags, a parameter's default in a
+    function that nobody calls): rules lower their voice, and never offer a fix.
+    """
+
+    value: Any
+    soft: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class External(Value):
+    """A thing outside the project by its canonical name: module, class, function or constant."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter(Value):
+    """An argument of a function that is read on its own because nobody in the project calls it."""
+
+    name: str
+    annotation: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items(Value):
+    """A list, tuple or set display; `complete` is False when unseen elements may be among them."""
+
+    kind: str
+    items: tuple[Value, ...]
+    complete: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Mapping(Value):
+    """A dict by literal keys; `other` stands for the values behind keys that are not literal."""
+
+    items: dict[Any, Value] = field(default_factory=dict)
+    other: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice(Value):
+    """One of several values, by a branch whose condition is not known (at most `MAX_CHOICES`)."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation(Value):
+    """Arithmetic, comparison, formatting or a boolean expression that did not fold to a constant."""
+
+    operator: str
+    operands: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute(Value):
+    """An attribute of a value that the model does not know more closely: ``strategy.num_replicas_in_sync``."""
+
+    base: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscript(Value):
+    """``base[key]``; a slice is an `Operation` ``slice`` over start, stop and step."""
+
+    base: Value
+    key: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element(Value):
+    """What a loop draws from `source`; `index` says which member of a drawn tuple (``for i, (x, y) in …``)."""
+
+    source: Value
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Produced(Value):
+    """What a call outside the project returned; `call.callee` names it."""
+
+    call: Call
+
+    @property
+    def callee(self) -> str:
+        """Canonical name of what was called."""
+        return self.call.callee
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor(Value):
+    """A tensor: the result of a TensorFlow or Keras op (`origin`), or computed from one.
+
+    `symbolic` marks the Keras tensors that functional models are built from; `model` is the model that a
+    call such as ``model(x)`` came from.
+    """
+
+    origin: Call | None = None
+    symbolic: bool = False
+    parents: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partial(Value):
+    """``functools.partial``: a function with arguments laid down in advance."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
+@dataclass(slots=True, eq=False)
+class Function(Value):
+    """A function, lambda or method of the project, with what it closes over.
+
+    `bound` is the instance of a bound method. `graph` is set where ``tf.function`` wraps it.
+    """
+
+    name: str
+    qualname: str
+    module: Module
+    location: Location
+    node: Any
+    closure: Any = None
+    bound: Value | None = None
+    owner: Class | None = None
+    graph: GraphFunction | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Class(Value):
+    """A class of the project; `bases` are project classes or `External` ones, `ancestry` their canonical names."""
+
+    name: str
+    qualname: str
+    module: Module
+    location: Location
+    node: Any
+    bases: tuple[Value, ...] = ()
+    members: dict[str, Value] = field(default_factory=dict)
+
+    def ancestry(self) -> Iterator[str]:
+        """Yield the canonical names of all classes outside the project that this one descends from."""
+        for base in self.bases:
+            if isinstance(base, Class):
+                yield from base.ancestry()
+            elif isinstance(base, External):
+                yield base.name
+
+    def is_a(self, *names: str) -> bool:
+        """Say whether the class descends from one of `names` (canonical)."""
+        return any(ancestor in names for ancestor in self.ancestry())
+
+    def find(self, name: str) -> Value | None:
+        """Return the member `name`, searched through the project's own bases."""
+        if name in self.members:
+            return self.members[name]
+        for base in self.bases:
+            if isinstance(base, Class) and (found := base.find(name)) is not None:
+                return found
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class Instance(Value):
+    """An object of a project class; `call` is the construction, None for `self` of a method read on its own."""
+
+    cls: Class
+    attributes: dict[str, Value] = field(default_factory=dict)
+    call: Call | None = None
+
+
+@dataclass(slots=True, eq=False)
+class GraphFunction(Value):
+    """A ``tf.function``: what it wraps and how, where it was made, and every call of it.
+
+    `made` is the decorator's or the wrapping call (its context says whether that happens in a loop or
+    anew in every call of a method). `options` are the keyword arguments given to ``tf.function``.
+    """
+
+    function: Value
+    made: Call
+    options: dict[str, Value] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def jit(self) -> bool:
+        """Whether the function is compiled with XLA by its own word."""
+        option = self.options.get("jit_compile") or self.options.get("experimental_compile")
+        return isinstance(option, Const) and option.value is True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One transformation (or the source) of a dataset.
+
+    `op` is the method's or source's short name: ``map``, ``batch``, ``from_tensor_slices``,
+    ``image_dataset_from_directory``, ``TFRecordDataset`` … `function` is what was handed to ``map``,
+    ``filter``, ``interleave`` …; `calls` are all calls made inside it, transitively; `captures_variable`
+    says that it uses a ``tf.Variable`` or a stateful Keras layer from outside. `nested` are the datasets
+    that an ``interleave``/``flat_map`` function returns. `conditional` marks a stage that a branch may skip.
+    """
+
+    op: str
+    call: Call
+    function: Value | None = None
+    calls: tuple[Call, ...] = ()
+    nested: tuple[Dataset, ...] = ()
+    conditional: bool = False
+
+    @property
+    def location(self) -> Location:
+        """Where the stage's call stands."""
+        return self.call.location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset(Value):
+    """A ``tf.data`` pipeline as a value: its source and every transformation, in order.
+
+    Every dataset a program holds is known from its source on; where a link is not known the value is
+    `Unknown` instead. `options` are the constants set through ``with_options``, by dotted attribute name.
+    `element_bytes`/`cardinality` are known only from literal shapes.
+    """
+
+    stages: tuple[Stage, ...]
+    options: dict[str, Value] = field(default_factory=dict)
+    #: Made by ``strategy.experimental_distribute_dataset`` and kin: the runtime adds a device prefetch.
+    distributed: bool = False
+
+    @property
+    def source(self) -> Stage:
+        """The stage that everything starts from."""
+        return self.stages[0]
+
+    @property
+    def last(self) -> Stage:
+        """The last stage."""
+        return self.stages[-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call that the program makes, in the context that leads to it.
+
+    The same text is recorded once for every context it is reached in: a helper called from a loop and from
+    module level yields two calls. `callee` is canonical for things outside the project (``tf.data.Dataset.map``,
+    ``keras.layers.LSTM``, ``keras.Model.fit``, ``numpy.load``, ``builtins.print``), the qualified name
+    ``<module>:<qualname>`` for the project's own functions, and "" when unknown. Methods of values whose type
+    is known are named by that type (``keras.Model.predict``, ``tf.Tensor.numpy``).
+    """
+
+    callee: str
+    location: Location
+    qualname: str
+    module: Module
+    context: Context
+    args: tuple[Value, ...] = ()
+    kwargs: dict[str, Value] = field(default_factory=dict)
+    #: The value a method was called on.
+    receiver: Value | None = None
+    #: Arguments of unknown number were passed (``*args``/``**kwargs``): an absent argument is then unknown.
+    open: bool = False
+    #: Where each argument's text stands, by position or keyword.
+    places: dict[int | str, Location] = field(default_factory=dict)
+
+    def argument(self, name: str, position: int | None = None) -> Value | None:
+        """Return the argument `name`, given by keyword or at its position; None where it is not given.
+
+        The position comes from the signature table of `tflint_gpu.program.api` unless `position` says it.
+        Where ``**kwargs`` of unknown content were passed, an absent argument is `Unknown`.
+        """
+        if name in self.kwargs:
+            return self.kwargs[name]
+        if position is None:
+            from tflint_gpu.program.api import position_of
+
+            position = position_of(self.callee, name)
+        if position is not None and position < len(self.args):
+            return self.args[position]
+        return Unknown("**kwargs") if self.open else None
+
+    def constant(self, name: str, position: int | None = None) -> Any:
+        """Return the literal value of argument `name`; None where it is absent or not a constant."""
+        value = self.argument(name, position)
+        return value.value if isinstance(value, Const) else None
+
+    def place_of(self, name: str, position: int | None = None) -> Location:
+        """Return where argument `name` stands, or the call itself where it is not given."""
+        if name in self.places:
+            return self.places[name]
+        if position is None:
+            from tflint_gpu.program.api import position_of
+
+            position = position_of(self.callee, name)
+        return self.location if position is None else self.places.get(position, self.location)
+
+
+#: Branches that are joined beyond this number make the value unknown.
+MAX_CHOICES = 4
+
+
+def options_of(value: Value | None) -> tuple[Value, ...]:
+    """Return the alternatives of a `Choice`, or the value alone; nothing for None."""
+    if value is None:
+        return ()
+    return value.options if isinstance(value, Choice) else (value,)
+
+
+def constant(value: Value | None) -> Any:
+    """Return the literal behind `value`, None where there is none."""
+    return value.value if isinstance(value, Const) else None
+
+
+def is_true(value: Value | None) -> bool:
+    """Say whether `value` is certainly a true constant that no run-time flag can change."""
+    return isinstance(value, Const) and not value.soft and bool(value.value)
+
+
+def is_external(value: Value | None, *names: str) -> bool:
+    """Say whether `value` is one of the external things `names`."""
+    return isinstance(value, External) and value.name in names
+
+
+def walk(value: Value | None) -> Iterator[Value]:
+    """Yield `value` and every value it was computed from, each once."""
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if top is None or id(top) in seen:
+            continue
+        seen.add(id(top))
+        yield top
+        stack.extend(_parts(top))
+
+
+def _parts(value: Value) -> tuple[Value | None, ...]:
+    match value:
+        case Choice(options=parts) | Items(items=parts) | Operation(operands=parts) | Tensor(parents=parts):
+            return parts
+        case Attribute(base=base) | Element(source=base):
+            return (base,)
+        case Subscript(base=base, key=key):
+            return (base, key)
+        case Produced(call=call):
+            return (call.receiver, *call.args, *call.kwargs.values())
+        case Mapping(items=items, other=other):
+            return (*items.values(), other)
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return (function, *args, *kwargs.values())
+        case _:
+            return ()

@@ -1,0 +1,1 @@
+"""Findings and evidence merged into one report, and rendered."""

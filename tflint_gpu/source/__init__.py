@@ -1,0 +1,1 @@
+"""Finding and reading source files; nothing here imports or runs them."""

@@ -1,0 +1,1 @@
+"""A short run of the user's script and what it shows, written down as evidence."""

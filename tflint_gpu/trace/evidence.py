@@ -1,0 +1,373 @@
+"""The evidence of one trace: what was measured, in one versioned file that any machine can merge.
+
+Times are milliseconds unless a name says otherwise, shares are 0..1, sizes are bytes. A figure that could not
+be measured is None, never 0. `docs/evidence.md` describes the file for other programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.findings import Location
+
+#: Raised when the meaning of a field changes; new fields alone do not.
+SCHEMA = 1
+
+#: The parts of a step, in order of precedence where they overlap: the first one wins.
+BUCKETS = (
+    "device_compute",
+    "device_to_host",
+    "device_to_device",
+    "input_wait",
+    "collectives",
+    "launch",
+    "host_to_device",
+    "compile",
+    "host",
+    "unknown",
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the steps ran on. `kind` is ``gpu`` or ``cpu``; `traced` says that its work is in the profile."""
+
+    name: str
+    kind: str
+    traced: bool
+    count: int = 1
+    memory_bytes: int | None = None
+    compute_capability: str | None = None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Versions and machine of the traced run."""
+
+    tensorflow: str | None = None
+    keras: str | None = None
+    backend: str | None = None
+    python: str | None = None
+    platform: str | None = None
+    cpus: int | None = None
+    cuda_build: bool | None = None
+    device: Device = field(default_factory=lambda: Device("unknown", "cpu", traced=False))
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A line of the user's source; `path` relative to the folder the trace was started in."""
+
+    path: str
+    line: int
+    cell: int | None = None
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the window: its length and the buckets it is made of, which add up to it."""
+
+    step_ms: float
+    gpu_busy_ms: float | None
+    kernel_ms: float | None
+    buckets: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Window:
+    """How the steps were found and how steady they are.
+
+    `seen_as` is ``fit``, ``train_on_batch``, ``dataset loop``, ``step function`` or ``time``. The median and the spread
+    (interquartile range over median) are of plain step times outside the profiler.
+    """
+
+    seen_as: str
+    warmup_steps: int
+    steps: int
+    step_ms: float
+    spread: float
+    spot: Spot | None = None
+    batch_size: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PipelineStage:
+    """A stage of a rewritten tf.data iterator chain with its own time per step.
+
+    `chain` is the whole event name (``Iterator::Root::Prefetch::ParallelMapV2``), `op` its last element. `self_ms` is time
+    in the stage less its inputs, summed over threads; `spot` is the user's line where the op could be mapped back.
+    """
+
+    chain: str
+    op: str
+    self_ms: float
+    count: int
+    spot: Spot | None = None
+    pipeline: int = 0
+
+
+@dataclass(frozen=True)
+class PythonInput:
+    """Python code that makes input: `kind` is ``generator``, ``py_function``, ``numpy_function`` or ``PyDataset``."""
+
+    kind: str
+    name: str
+    ms_per_step: float
+    calls: int
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True)
+class TracedFunction:
+    """A ``tf.function`` seen in the run: how often it was traced in all, and after warm-up, and how it was called.
+
+    `spot` is the function's definition; `causes` say which argument changed, in the runtime's words or ours.
+    """
+
+    name: str
+    traces: int
+    retraces_after_warmup: int
+    calls: int
+    jit: bool = False
+    spot: Spot | None = None
+    caller: Spot | None = None
+    causes: tuple[str, ...] = ()
+    trace_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class CallbackCost:
+    """A Keras callback and the time its batch and epoch methods take."""
+
+    name: str
+    ms_per_step: float
+    ms_per_epoch: float | None = None
+    spot: Spot | None = None
+
+
+@dataclass(frozen=True)
+class KerasCall:
+    """Calls of ``fit``/``predict``/``evaluate``/``train_on_batch``/``predict_on_batch`` from one line of the user's.
+
+    `rows` is the median number of rows handed over, None where it is not known; `ms` the median time of one call.
+    """
+
+    method: str
+    calls: int
+    ms: float
+    spot: Spot | None
+    rows: int | None = None
+    inside: str = ""
+
+
+@dataclass(frozen=True)
+class Eager:
+    """Ops executed one by one from Python inside the window, per step, and the share of the step that they take.
+
+    `spots` name the user's lines that ran most of them: (spot, ops per step).
+    """
+
+    ops_per_step: float
+    share: float
+    spots: tuple[tuple[Spot, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Ops of one type from one line: where they ran, or would run on a GPU machine when `predicted`.
+
+    `device` is ``cpu`` or ``gpu``; `ms` their time per step; `reason` in words (``no GPU kernel for AsString`` …);
+    `in_step` says that they belong to the training step, not to input or set-up.
+    """
+
+    op: str
+    count: int
+    device: str
+    predicted: bool
+    spot: Spot | None
+    ms: float | None = None
+    dtypes: tuple[str, ...] = ()
+    function: str = ""
+    reason: str = ""
+    in_step: bool = True
+    jit: bool = False
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies between host and device per step."""
+
+    host_to_device_bytes: float = 0.0
+    device_to_host_bytes: float = 0.0
+    host_to_device_count: float = 0.0
+    device_to_host_count: float = 0.0
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """GPU kernels of the window: count per step, median length in µs, share of device time by kind of work."""
+
+    per_step: float
+    median_us: float
+    tensor_core_share: float | None = None
+    gemm_share: float | None = None
+    elementwise_share: float | None = None
+    float64_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """NVML samples over the window. `note` says in a sentence why there are none, where there are none."""
+
+    count: int = 0
+    gpu_util: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    power_w: float | None = None
+    sm_clock_mhz: float | None = None
+    throttled: tuple[str, ...] = ()
+    other_processes: int | None = None
+    cpu_util: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """One change against the baseline of the same run.
+
+    `change` is ``cached-batch``, ``batch-x2``, ``batch-x4``, ``xla``, ``steps-per-execution-8`` … Both times are per step of
+    the original size (a doubled batch counts as two). `speedup` is baseline over changed, in samples per second;
+    `low`/`high` bound it at 95 %. `spread` is the half-width of that interval over the speedup. It is a gain only when
+    `low` > 1.
+    """
+
+    change: str
+    step_ms: float
+    baseline_ms: float
+    speedup: float
+    repeats: int
+    spread: float
+    low: float
+    high: float
+    note: str = ""
+
+    @property
+    def gain(self) -> bool:
+        """Whether the whole interval lies above no change."""
+        return self.low > 1.0
+
+    @property
+    def saved_share(self) -> float:
+        """The share of step time that the change gives back, 0 where it is no gain."""
+        return max(0.0, 1.0 - 1.0 / self.speedup) if self.gain else 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one trace measured."""
+
+    schema: int
+    tool: str
+    made_at: str
+    command: tuple[str, ...]
+    environment: Environment
+    window: Window | None
+    steps: tuple[Step, ...] = ()
+    #: blake2b-128 hex of every project file that the run loaded, by relative path.
+    sources: dict[str, str] = field(default_factory=dict)
+    #: Lines that ran, by relative path (notebooks: by ``path#cell``); empty where it could not be recorded.
+    executed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    pipelines: tuple[PipelineStage, ...] = ()
+    python_input: tuple[PythonInput, ...] = ()
+    functions: tuple[TracedFunction, ...] = ()
+    callbacks: tuple[CallbackCost, ...] = ()
+    keras_calls: tuple[KerasCall, ...] = ()
+    eager: Eager | None = None
+    placements: tuple[Placement, ...] = ()
+    copies: Copies | None = None
+    kernels: Kernels | None = None
+    samples: Samples | None = None
+    what_if: tuple[WhatIf, ...] = ()
+    muted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    #: Free facts that a judge may want: ``mixed_precision``, ``jit`` of the step, ``parameters`` of the model …
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def step_ms(self) -> float | None:
+        """Median step time outside the profiler, None where no steps were seen."""
+        return self.window.step_ms if self.window else None
+
+    def share(self, bucket: str) -> float | None:
+        """Return the mean share of the step that `bucket` takes, None without steps."""
+        total = sum(step.step_ms for step in self.steps)
+        if not total:
+            return None
+        return sum(step.buckets.get(bucket, 0.0) for step in self.steps) / total
+
+    @property
+    def gpu_busy_share(self) -> float | None:
+        """Union of all stream events over step time; None where no GPU was traced."""
+        if not self.environment.device.traced or self.environment.device.kind != "gpu":
+            return None
+        total = sum(step.step_ms for step in self.steps)
+        return sum(step.gpu_busy_ms or 0.0 for step in self.steps) / total if total else None
+
+    def experiment(self, change: str) -> WhatIf | None:
+        """Return the what-if result of `change`, None where it was not run."""
+        return next((result for result in self.what_if if result.change == change), None)
+
+    def ran(self, location: Location) -> bool | None:
+        """Say whether some line of `location` ran; None where that was not recorded for its file."""
+        key = location.path if location.cell is None else f"{location.path}#{location.cell}"
+        if key not in self.executed:
+            return None if not self.executed or location.path not in self.sources else False
+        lines = self.executed[key]
+        return any(location.line <= line <= location.end_line for line in lines)
+
+
+def touches(spot: Spot | None, location: Location) -> bool:
+    """Say whether `spot` lies on the lines of `location`."""
+    return (
+        spot is not None
+        and spot.path == location.path
+        and spot.cell == location.cell
+        and location.line <= spot.line <= location.end_line
+    )
+
+
+def save(evidence: Evidence, path: Path) -> None:
+    """Write `evidence` as JSON; a reader never sees half a file."""
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(evidence), indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_bytes(text + b"\n")
+    draft.replace(path)
+
+
+def load(path: Path) -> Evidence:
+    """Read an evidence file; raises `UserError` naming the file where it is absent, torn or of another schema."""
+    import msgspec
+
+    try:
+        raw = path.read_bytes()
+    except OSError as problem:
+        raise UserError(f"{path}: cannot read the evidence: {problem.strerror}") from None
+    try:
+        evidence = msgspec.json.decode(raw, type=Evidence)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise UserError(
+            f"{path}: not an evidence file of tflint-gpu ({problem}); run `tflint-gpu trace` again"
+        ) from None
+    if evidence.schema != SCHEMA:
+        raise UserError(
+            f"{path}: evidence of schema {evidence.schema}, this version reads {SCHEMA}; trace again"
+        )
+    return evidence
