@@ -1,0 +1,60 @@
+"""How a measured share becomes a verdict: the one line between confirmed and minor, and what-ifs as proof."""
+
+from __future__ import annotations
+
+from tflint_gpu.checks.check import Judgement
+from tflint_gpu.findings import Impact, Measure, Severity, Verdict
+from tflint_gpu.trace.evidence import Evidence, WhatIf
+
+#: Below this share of the step a true cause is not worth anybody's time.
+MINOR_SHARE = 0.03
+
+
+def weigh(
+    share: float,
+    metric: str,
+    basis: str,
+    *measures: Measure,
+    severity: Severity | None = None,
+    message: str | None = None,
+) -> Judgement:
+    """Judge a cause by the `share` (0..1) of the step that it costs: confirmed from 3 % on, else minor.
+
+    `metric` names the share among the figures, `basis` says how it is known; `measures` are further figures.
+    """
+    figures = (Measure(metric, round(share, 4)), *measures)
+    if share < MINOR_SHARE:
+        return Judgement(Verdict.MINOR, figures)
+    return Judgement(Verdict.CONFIRMED, figures, Impact(round(share, 4), basis), severity, message)
+
+
+def by_experiment(
+    result: WhatIf | None, severity: Severity | None = None, message: str | None = None
+) -> Judgement | None:
+    """Judge a cause by the run without it; None where there was no such run or its noise hides the answer.
+
+    A gain is confirmed (minor under 3 %). Without a gain the cause is refuted once the upper end of the interval
+    is below 3 % too: a wide interval around one proves nothing.
+    """
+    if result is None:
+        return None
+    figures = (
+        Measure("speedup", round(result.speedup, 3)),
+        Measure("speedup_low", round(result.low, 3)),
+        Measure("speedup_high", round(result.high, 3)),
+        Measure("repeats", result.repeats),
+    )
+    if result.gain:
+        basis = f"what-if: {result.change.replace('-', ' ')}"
+        return weigh(result.saved_share, "saved_share", basis, *figures, severity=severity, message=message)
+    if result.high <= 1.0 or 1.0 - 1.0 / result.high < MINOR_SHARE:
+        return Judgement(Verdict.REFUTED, figures)
+    return None
+
+
+def share_of_step(milliseconds: float | None, evidence: Evidence) -> float | None:
+    """Return `milliseconds` per step as a share of the step, at most 1; None where either is not known."""
+    step = evidence.step_ms
+    if milliseconds is None or not step:
+        return None
+    return min(1.0, milliseconds / step)
