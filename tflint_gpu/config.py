@@ -1,0 +1,339 @@
+"""The settings: what pyproject.toml or tflint-gpu.toml says, overlaid by flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.findings import Severity
+from tflint_gpu.source.globs import Globs
+
+if TYPE_CHECKING:
+    from tflint_gpu.checks.pages import Page
+
+#: Every key of ``[tool.tflint-gpu]``.
+KEYS = (
+    "select",
+    "ignore",
+    "extend-select",
+    "per-file-ignores",
+    "exclude",
+    "tensorflow",
+    "fail-on",
+    "severity",
+    "rules",
+)
+ALL = "all"
+_NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to check and how loudly. Rules are named by code, name, factor or ``all``.
+
+    `fail_on` is None for ``never``. `rules` holds the options of single rules, `severity` their loudness, both by
+    the reference that the user wrote. `origin` is the file that was read, None where there was none.
+    """
+
+    select: tuple[str, ...] = (ALL,)
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[Globs, tuple[str, ...]], ...] = ()
+    exclude: tuple[Globs, ...] = ()
+    force_exclude: bool = False
+    tensorflow: str | None = None
+    fail_on: Severity | None = Severity.WARNING
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pedantic: bool = False
+    origin: Path | None = None
+
+    def enables(self, page: Page) -> bool:
+        """Say whether the rule is on: the closest reference wins (rule, factor, ``all``), at a tie `ignore`."""
+        chosen = closeness(page, (*self.select, *self.extend_select))
+        return chosen > closeness(page, self.ignore)
+
+    def severity_of(self, page: Page) -> Severity:
+        """Return how loud the rule is: the setting whose reference is closest, else what its page says."""
+        references = [reference for reference in self.severity if closeness(page, (reference,))]
+        if not references:
+            return page.severity
+        return self.severity[max(references, key=lambda reference: closeness(page, (reference,)))]
+
+    def options_of(self, page: Page) -> dict[str, Any]:
+        """Return the options of the rule: its page's defaults, overlaid by the settings."""
+        options = dict(page.options)
+        for reference, chosen in self.rules.items():
+            if closeness(page, (reference,)):
+                options |= chosen
+        return options
+
+    def ignored_in(self, absolute: Path, page: Page) -> bool:
+        """Say whether ``per-file-ignores`` silences the rule in the file at `absolute`."""
+        return any(
+            closeness(page, references) and globs.covers(absolute) for globs, references in self.per_file_ignores
+        )
+
+
+def closeness(page: Page, references: Sequence[str]) -> int:
+    """Return how closely any of `references` names the rule: 3 itself, 2 its factor, 1 ``all``, 0 not."""
+    best = 0
+    for reference in references:
+        word = reference.lower()
+        if word in (page.name, page.code.lower()):
+            return 3
+        best = max(best, 2 if word == page.factor else 1 if word == ALL else 0)
+    return best
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return ``; did you mean …?`` for the known word most like `word`, "" where none is."""
+    import difflib
+
+    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def load_settings(start: Path, flags: Mapping[str, Any], *, isolated: bool = False) -> Settings:
+    """Return the settings for a run whose files lie at or below `start`, flags overlaid.
+
+    `flags` has the keys of the file (``extend-select`` …), plus ``force-exclude``, ``pedantic`` and ``config``
+    (inline TOML, or files that take the place of the one found); None and () mean not given. With `isolated` no
+    file is looked for. Raises `UserError` naming file, key and remedy for anything that is not as it must be.
+    """
+    given = [_inline(text) for text in flags.get("config") or ()]
+    files = [path for path, _ in given if path is not None]
+    layers: list[tuple[Path | None, dict[str, Any]]] = []
+    if files:
+        layers += [(path, table) for path, table in given if path is not None]
+    elif not isolated and (found := find_config(start)):
+        layers.append(found)
+    layers += [(None, table) for path, table in given if path is None]
+    layers.append((None, {key: flags[key] for key in KEYS if flags.get(key) not in (None, ())}))
+    values: dict[str, Any] = {}
+    for path, table in layers:
+        _overlay(values, _read_table(table, path), flag=path is None)
+    origin = next((path for path, _ in reversed(layers) if path is not None), None)
+    return Settings(
+        **values,
+        force_exclude=bool(flags.get("force-exclude")),
+        pedantic=bool(flags.get("pedantic")),
+        origin=origin,
+    )
+
+
+def find_config(start: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Return the nearest configuration at or above `start`, with its table; None where there is none.
+
+    In one folder ``tflint-gpu.toml`` comes before ``pyproject.toml``, which counts only if it has the table.
+    """
+    for folder in (start, *start.parents):
+        own = folder / "tflint-gpu.toml"
+        if own.is_file():
+            return own, _load_toml(own)
+        shared = folder / "pyproject.toml"
+        if shared.is_file() and b"tflint-gpu" in _bytes(shared):
+            table = _load_toml(shared).get("tool", {}).get("tflint-gpu")
+            if table is not None:
+                if not isinstance(table, dict):
+                    raise UserError(f"{shared}: tool.tflint-gpu must be a table")
+                return shared, table
+    return None
+
+
+def _inline(text: str) -> tuple[Path | None, dict[str, Any]]:
+    if text.endswith(".toml"):
+        path = Path(text).absolute()
+        table = _load_toml(path)
+        return path, table.get("tool", {}).get("tflint-gpu", {}) if path.name == "pyproject.toml" else table
+    try:
+        return None, _toml().loads(text)
+    except ValueError as problem:
+        raise UserError(
+            f"--config {text!r} is neither a .toml file nor TOML such as 'tensorflow = \"2.15\"': {problem}"
+        ) from None
+
+
+def _toml() -> Any:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read: {problem.strerror}") from None
+
+
+def _load_toml(path: Path) -> dict[str, Any]:
+    try:
+        table: dict[str, Any] = _toml().loads(_bytes(path).decode())
+    except ValueError as problem:
+        raise UserError(f"{path}: not valid TOML: {problem}") from None
+    return table
+
+
+def _overlay(values: dict[str, Any], layer: dict[str, Any], *, flag: bool) -> None:
+    """Lay `layer` over `values`. Flags add to tables and patterns, and ``--select`` starts the selection anew."""
+    if flag and "select" in layer:
+        values.pop("ignore", None)
+        values.pop("extend_select", None)
+    for key, value in layer.items():
+        if key in ("severity", "rules") and key in values:
+            merged = dict(values[key])
+            for name, part in value.items():
+                merged[name] = {**merged.get(name, {}), **part} if key == "rules" else part
+            values[key] = merged
+        elif flag and key in ("exclude", "per_file_ignores", "ignore", "extend_select"):
+            values[key] = (*values.get(key, ()), *value)
+        else:
+            values[key] = value
+
+
+def _read_table(table: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
+    """Return the keyword arguments for `Settings` that one table states."""
+    where = str(path) if path else "command line"
+    root = path.parent if path else Path.cwd()
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UserError(f"{where}: unknown key {key!r}{nearest(key, KEYS)}")
+        values[key.replace("-", "_")] = _READERS[key](value, f"{where}: {key}", root)
+    return values
+
+
+def _strings(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise UserError(f"{where} must be a list of strings")
+    return tuple(value)
+
+
+def _references(value: Any, where: str, _root: Path) -> tuple[str, ...]:
+    return tuple(_reference(word, where) for word in _strings(value, where))
+
+
+def _reference(word: str, where: str) -> str:
+    from tflint_gpu.checks.pages import FACTORS, all_pages
+
+    if (
+        word.lower() == ALL
+        or word.lower() in FACTORS
+        or any(closeness(page, (word,)) == 3 for page in all_pages())
+    ):
+        return word
+    raise UserError(f"{where}: unknown rule {word!r}{nearest(word, rule_names())}")
+
+
+def rule_names() -> list[str]:
+    """Return every word that names rules: names, codes in lower case, factors and ``all``."""
+    from tflint_gpu.checks.pages import FACTORS, all_pages
+
+    pages = all_pages()
+    return [*(p.name for p in pages), *(p.code.lower() for p in pages), *FACTORS, ALL]
+
+
+def _globs(value: Any, where: str, root: Path) -> tuple[Globs, ...]:
+    patterns = _strings(value, where)
+    return (_compiled(Globs(root, patterns), where),) if patterns else ()
+
+
+def _compiled(globs: Globs, where: str) -> Globs:
+    try:
+        globs.covers(globs.root / "x")
+    except ValueError as problem:
+        raise UserError(f"{where}: not a gitignore pattern: {problem}") from None
+    return globs
+
+
+def _per_file(value: Any, where: str, root: Path) -> tuple[tuple[Globs, tuple[str, ...]], ...]:
+    pairs = value.items() if isinstance(value, dict) else list(_split_pairs(value, where))
+    return tuple(
+        (_compiled(Globs(root, (pattern,)), where), _references(rules, where, root)) for pattern, rules in pairs
+    )
+
+
+def _split_pairs(value: Any, where: str) -> Iterator[tuple[str, list[str]]]:
+    for text in _strings(value, where):
+        pattern, colon, rules = text.rpartition(":")
+        if not colon or not pattern:
+            raise UserError(f"{where}: {text!r} is not PATTERN:RULE,RULE")
+        yield pattern, [rule.strip() for rule in rules.split(",")]
+
+
+def _tensorflow(value: Any, where: str, _root: Path) -> str:
+    if isinstance(value, str) and re.fullmatch(r"\d+\.\d+(\.\w+)*", value):
+        return value
+    raise UserError(f'{where} must be a version in quotes, such as "2.15"')
+
+
+def _fail_on(value: Any, where: str, _root: Path) -> Severity | None:
+    if value == _NEVER:
+        return None
+    return _level(value, where, f"error, warning, info, hint or {_NEVER}")
+
+
+def _level(value: Any, where: str, choices: str = "error, warning, info or hint") -> Severity:
+    try:
+        return Severity.parse(value)
+    except (ValueError, AttributeError):
+        raise UserError(f"{where}: {value!r} is none of {choices}") from None
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UserError(f"{where} must be a table")
+    return value
+
+
+def _severities(value: Any, where: str, _root: Path) -> dict[str, Severity]:
+    return {_reference(name, where): _level(level, where) for name, level in _table(value, where).items()}
+
+
+def _rules(value: Any, where: str, _root: Path) -> dict[str, dict[str, Any]]:
+    return {name: _rule_options(name, table, f"{where}.{name}") for name, table in _table(value, where).items()}
+
+
+def _rule_options(name: str, table: Any, where: str) -> dict[str, Any]:
+    from tflint_gpu.checks.pages import all_pages
+
+    page = next((page for page in all_pages() if closeness(page, (name,)) == 3), None)
+    if page is None:
+        raise UserError(f"{where}: unknown rule {name!r}{nearest(name, [p.name for p in all_pages()])}")
+    for key, value in _table(table, where).items():
+        if key not in page.options:
+            has = nearest(key, tuple(page.options)) or (
+                f"; it has {', '.join(page.options)}" if page.options else "; it has none"
+            )
+            raise UserError(f"{where}: unknown option {key!r}{has}")
+        _same_kind(value, page.options[key], f"{where}.{key}")
+    return dict(table)
+
+
+def _same_kind(value: Any, default: Any, where: str) -> None:
+    wanted = (int, float) if isinstance(default, float) else type(default)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
+        kind = {int: "a whole number", float: "a number", bool: "true or false", str: "a string", list: "a list"}
+        raise UserError(f"{where} must be {kind.get(type(default), 'a table')}, as its default {default!r} is")
+
+
+_READERS: dict[str, Any] = {
+    "select": _references,
+    "ignore": _references,
+    "extend-select": _references,
+    "per-file-ignores": _per_file,
+    "exclude": _globs,
+    "tensorflow": _tensorflow,
+    "fail-on": _fail_on,
+    "severity": _severities,
+    "rules": _rules,
+}

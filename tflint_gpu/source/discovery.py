@@ -1,0 +1,169 @@
+"""Which files to check: those named, and in folders what git would track, less what the settings exclude."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.source.files import SourceFile
+from tflint_gpu.source.globs import Globs
+
+if TYPE_CHECKING:
+    from tflint_gpu.config import Settings
+
+#: Folders that hold no source of the project's own, wherever they lie below a path that is walked.
+DEFAULT_EXCLUDES = frozenset(
+    {
+        *(".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", ".direnv", ".eggs", "__pycache__"),
+        *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".tflint_gpu_cache", ".tflint-gpu"),
+        *("__pypackages__", "node_modules", "site-packages", "dist-packages", ".ipynb_checkpoints"),
+        *("build", "dist", "buck-out"),
+    }
+)
+_SUFFIXES = (".py", ".ipynb")
+#: Seconds after which a listing by git is given up and the tree walked instead.
+_GIT_TIMEOUT = 20
+
+
+def discover(paths: Sequence[str | Path], settings: Settings) -> list[SourceFile]:
+    """Return the Python files and notebooks among and below `paths`, sorted by path.
+
+    A file that is named is checked whatever its suffix, and even if it is excluded, unless the settings force
+    excludes. Raises `UserError` for a path that does not exist.
+    """
+    found: dict[Path, SourceFile] = {}
+    for path in paths:
+        absolute = absolute_path(path)
+        if not absolute.exists():
+            raise UserError(f"{path}: no such file or folder; check the path, or the folder you run from")
+        if settings.force_exclude and _excluded_above(absolute, settings.exclude):
+            continue
+        if absolute.is_dir():
+            for file in _below(absolute, settings.exclude):
+                found.setdefault(file, source_file(file))
+        else:
+            found[absolute] = source_file(absolute, explicit=True)
+    return sorted(_once(found.values()), key=lambda file: file.path)
+
+
+def absolute_path(path: str | Path) -> Path:
+    """Return `path` as an absolute one without ``..``; links stay, so that reports name what the user named."""
+    return Path(os.path.normpath(Path(path).absolute()))
+
+
+def source_file(absolute: Path, *, explicit: bool = False, content: bytes | None = None) -> SourceFile:
+    """Return the file at `absolute`, named relative to the current folder."""
+    kind = "notebook" if absolute.suffix == ".ipynb" else "python"
+    return SourceFile(relative(absolute), absolute, kind, explicit, content)
+
+
+def relative(absolute: Path) -> str:
+    """Return how reports name `absolute`: relative to the current folder, with forward slashes."""
+    try:
+        path = os.path.relpath(absolute)
+    except ValueError:  # another drive
+        path = str(absolute)
+    return path.replace(os.sep, "/")
+
+
+def _once(files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+    """Leave out links to files that are there themselves."""
+    listed = list(files)
+    own = {file.absolute for file in listed if not file.absolute.is_symlink()}
+    for file in listed:
+        if file.absolute in own or file.absolute.resolve() not in own:
+            yield file
+
+
+def _excluded_above(absolute: Path, excludes: tuple[Globs, ...]) -> bool:
+    """Say whether a pattern, or a default, excludes `absolute` or a folder above it."""
+    if not DEFAULT_EXCLUDES.isdisjoint(Path(relative(absolute)).parts):
+        return True
+    return any(globs.covers(absolute, folder=absolute.is_dir()) for globs in excludes)
+
+
+def _below(folder: Path, excludes: tuple[Globs, ...]) -> Iterator[Path]:
+    listed = _listed_by_git(folder)
+    for file in _walk(folder) if listed is None else listed:
+        if not any(globs.covers(file) for globs in excludes):
+            yield file
+
+
+def _listed_by_git(folder: Path) -> list[Path] | None:
+    """Return what git tracks or would add below `folder`; None where there is no repository or no answer."""
+    if not any((level / ".git").exists() for level in (folder, *folder.parents)):
+        return None
+    import subprocess
+
+    # In a git hook these variables point at another repository's index.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        answer = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-o", "--exclude-standard"],
+            cwd=folder,
+            env=clean,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    names = (os.fsdecode(name) for name in answer.stdout.split(b"\0") if name)
+    return [file for name in names for file in _entry(folder, name)]
+
+
+def _entry(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the files behind one line of git's: a file, or the files of a nested repository."""
+    parts = name.rstrip("/").split("/")
+    if not DEFAULT_EXCLUDES.isdisjoint(parts):
+        return
+    if name.endswith(_SUFFIXES):
+        path = folder / name
+        if path.is_file():
+            yield path
+    elif "." not in parts[-1] and (path := folder / name).is_dir() and not path.is_symlink():
+        nested = _listed_by_git(path) if (path / ".git").exists() else None
+        yield from _walk(path) if nested is None else nested
+
+
+def _walk(top: Path) -> Iterator[Path]:
+    """Yield the Python files and notebooks below `top`, honouring the ``.gitignore`` files met on the way."""
+    stack: list[tuple[Path, tuple[Globs, ...]]] = [(top, ())]
+    while stack:
+        folder, ignores = stack.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        names = {entry.name for entry in entries}
+        if "pyvenv.cfg" in names and folder != top:
+            continue
+        if ".gitignore" in names:
+            ignores = (*ignores, *_read_ignores(folder / ".gitignore"))
+        for entry in entries:
+            path = folder / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in DEFAULT_EXCLUDES and not _ignored(path, ignores, folder=True):
+                    stack.append((path, ignores))
+            elif entry.name.endswith(_SUFFIXES) and entry.is_file() and not _ignored(path, ignores):
+                yield path
+
+
+def _read_ignores(path: Path) -> Iterator[Globs]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    yield Globs(path.parent, tuple(text.splitlines()))
+
+
+def _ignored(path: Path, ignores: tuple[Globs, ...], *, folder: bool = False) -> bool:
+    # The nearest file that says anything about the path has the last word, as in git.
+    for globs in reversed(ignores):
+        said = globs.verdict(path, folder=folder)
+        if said is not None:
+            return said
+    return False
