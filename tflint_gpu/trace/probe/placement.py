@@ -1,13 +1,13 @@
-"""Where every op of the traced graphs runs, or would run on a machine with a GPU. Part of the probe: stdlib + TensorFlow.
+"""Where every op of the traced graphs runs, or would run on a GPU. Part of the probe: stdlib + TensorFlow.
 
-How the rest of the probe calls this module:
+How the rest of the probe calls this module and its neighbour `layers`:
 
-* ``start_recording()`` once, just before the first step runs (it initialises the runtime, so never earlier: the
-  script may still want to set memory growth). Does nothing on a machine without a GPU.
-* ``watch_layers(layer_class, is_project)`` once Keras is imported: remembers the line that made each layer, so that
-  ops of built-in layers are charged to it rather than to ``fit``.
-* ``watch_compile(model_class)`` likewise (``keras.Model``), then ``keras_would_jit(model)`` says whether Keras 3 would
-  compile this model's step with XLA on a GPU: hand it to the parent as ``keras_auto_jit``.
+* ``start_recording()`` once, just before the first step runs (it initialises the runtime, so never
+  earlier: the script may still want to set memory growth). Does nothing on a machine without a GPU.
+* ``layers.watch_layers(layer_class, is_project)`` once Keras is imported: remembers the line that made each
+  layer, so that ops of built-in layers are charged to it rather than to ``fit``.
+* ``layers.watch_compile(model_class)`` likewise (``keras.Model``); then ``layers.keras_would_jit(model)`` says
+  whether Keras 3 would compile this model's step with XLA on a GPU: hand it to the parent as ``keras_auto_jit``.
 * ``collect(functions, is_project, in_step)`` at the end of the window -> list of plain dicts (see `collect`).
 
 ``is_project(filename) -> bool`` tells the user's files by the name that Python gives them in a frame.
@@ -15,64 +15,35 @@ How the rest of the probe calls this module:
 
 import collections
 import functools
-import inspect
-import re
-import sys
+
+from .layers import layer_of
+from .registry import Kernels, cuda_build, has_gpu
 
 #: Wrappers and bookkeeping that stand for no work of their own: the ops inside wrappers are reported instead.
 BOOKKEEPING = frozenset(
-    "Const Placeholder PlaceholderWithDefault NoOp Identity IdentityN StopGradient PreventGradient Assert _Arg _Retval "
-    "If StatelessIf While StatelessWhile Case StatelessCase PartitionedCall StatefulPartitionedCall XlaLaunch "
-    "SymbolicGradient RemoteCall Switch Merge Enter Exit NextIteration LoopCond VarHandleOp VarIsInitializedOp "
-    "DestroyResourceOp SaveV2 RestoreV2 MergeV2Checkpoints ShardedFilename Shape ShapeN Size Rank "
-    "BroadcastGradientArgs BroadcastArgs ConcatOffset OptionalHasValue OptionalGetValue OptionalFromValue OptionalNone "
-    "FakeParam ReadVariableOp HashTableV2 MutableHashTableV2 MutableDenseHashTableV2 AnonymousSeedGenerator".split()
+    """
+    Const Placeholder PlaceholderWithDefault NoOp Identity IdentityN StopGradient PreventGradient Assert _Arg
+    _Retval If StatelessIf While StatelessWhile Case StatelessCase PartitionedCall StatefulPartitionedCall
+    XlaLaunch SymbolicGradient RemoteCall Switch Merge Enter Exit NextIteration LoopCond VarHandleOp
+    VarIsInitializedOp DestroyResourceOp SaveV2 RestoreV2 MergeV2Checkpoints ShardedFilename Shape ShapeN Size
+    Rank BroadcastGradientArgs BroadcastArgs ConcatOffset OptionalHasValue OptionalGetValue OptionalFromValue
+    OptionalNone FakeParam ReadVariableOp HashTableV2 MutableHashTableV2 MutableDenseHashTableV2
+    """.split()  # noqa: SIM905 - a list of words reads better so
 )
 BOOKKEEPING_WORDS = ("Dataset", "Iterator", "Summary")
 #: These run Python, whatever device TensorFlow registers them for.
 PYTHON_OPS = frozenset(("PyFunc", "PyFuncStateless", "EagerPyFunc"))
 #: Up to this many elements, whole numbers are shapes, counters and seeds: cheap wherever they are.
 SMALL = 64
-#: Kernels that a GPU build registers for the GPU but that work in host memory matter only on data of this many elements.
+#: Kernels registered for the GPU that work in host memory matter only from this many elements on.
 LARGE = 1024
 
-_layer_spots = {}
-_asked_jit = {}
 _recording = [False]
-
-
-def watch_layers(layer_class, is_project):
-    """Remember the project line that constructs each instance of `layer_class` (a Keras ``Layer``), by layer name."""
-    original = layer_class.__init__
-
-    @functools.wraps(original)
-    def init(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        spot = _constructor_spot(self, is_project)
-        if spot:
-            _layer_spots[self.name] = spot
-
-    # Keras reads the constructor's signature to build a layer's config, and does not look through wrappers.
-    init.__signature__ = inspect.signature(original)
-    layer_class.__init__ = init
-
-
-def _constructor_spot(layer, is_project):
-    """Return (file, line, function) of the first project frame that is not a method of `layer` itself."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if is_project(code.co_filename):
-            first = code.co_varnames[0] if code.co_argcount else None
-            if first is None or frame.f_locals.get(first) is not layer:
-                return (code.co_filename, frame.f_lineno, code.co_name)
-        frame = frame.f_back
-    return None
 
 
 def start_recording():
     """Keep the graphs that TensorFlow really runs, with the device of every node, from the next function on."""
-    if not _has_gpu():
+    if not has_gpu():
         return
     from tensorflow.python.eager import context
 
@@ -101,19 +72,20 @@ def _recorded():
 def collect(functions, is_project, in_step=None):
     """Report the ops of `functions` (traced ``ConcreteFunction``s; retraces and nested ones may be among them).
 
-    `in_step(concrete_function) -> bool` says whether one belongs to the training step (default: all do). Functions
-    of tf.data pipelines are left out: the CPU is their place. Returns records, one for each op type, dtypes, line and
-    function, ordered by line:
+    `in_step(concrete_function) -> bool` says whether one belongs to the training step (default: all do).
+    Functions of tf.data pipelines are left out: the CPU is their place. Returns records, one for each op type,
+    dtypes, line and function, ordered by line, with the keys
 
-    ``op``, ``count``, ``dtypes`` (of inputs and outputs, each once), ``types`` (type attributes, ``{"T": "float32"}``),
-    ``path`` (as frames name it) and ``line`` (None where no project line leads there), ``function`` (its Python name),
-    ``graph``, ``device`` (``cpu``, ``gpu`` or None: not known here), ``basis`` (``ran`` | ``kernels`` | ``none``),
-    ``why`` (``no-kernel`` | ``dtype`` | ``host-memory`` | ``asked`` | ``python`` | ""), ``bytes`` (inputs and outputs,
-    unknown dimensions counted as one; None where a rank is unknown), ``in_step``, ``jit`` (``jit_compile`` holds for its
-    graph) and ``compiles`` (XLA has a kernel for it; None where this process never loaded XLA).
+    * ``op``, ``count``, ``dtypes`` (of inputs and outputs, each once), ``types`` (``{"T": "float32"}``);
+    * ``path`` as frames name it, ``line`` (None where no project line leads there), ``function``, ``graph``;
+    * ``device`` (``cpu``, ``gpu`` or None: not known here), ``basis`` (``ran`` | ``kernels`` | ``none``) and
+      ``why`` (``no-kernel`` | ``dtype`` | ``host-memory`` | ``asked`` | ``python`` | "");
+    * ``bytes`` of inputs and outputs, unknown dimensions counted as one; None where a rank is unknown;
+    * ``in_step``, ``jit`` (``jit_compile`` holds for its graph), ``compiles`` (XLA has a kernel for it; None
+      where this process never loaded XLA).
     """
     known = functools.lru_cache(maxsize=None)(is_project)
-    kernels = _Kernels() if _cuda_build() else None
+    kernels = Kernels() if cuda_build() else None
     recorded = _recorded()
     merged = {}
     for concrete in functions:
@@ -138,58 +110,6 @@ def _merge(merged, key, record, step):
     other["jit"] = other["jit"] or record["jit"]
     sizes = [size for size in (other["bytes"], record["bytes"]) if size is not None]
     other["bytes"] = max(sizes) if sizes else None
-
-
-def watch_compile(model_class):
-    """Remember what ``jit_compile`` each call of ``model_class.compile`` asked for: Keras keeps only what it decided."""
-    original = model_class.compile
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    def compile(model, *args, **kwargs):  # noqa: A001 - it stands for Keras' method
-        asked = signature.bind_partial(model, *args, **kwargs)
-        asked.apply_defaults()
-        _asked_jit[id(model)] = asked.arguments.get("jit_compile")
-        return original(model, *args, **kwargs)
-
-    model_class.compile = compile
-
-
-def keras_would_jit(model):
-    """Say whether Keras 3 compiles the training step of `model` with XLA on a GPU; None where it cannot be told.
-
-    Keras decides when ``compile`` runs, and on a machine without a GPU against it, so its decision is made again here
-    without that clause: asked for, or left at "auto" with every layer able, no strategy and no determinism.
-    """
-    asked = _asked_jit.get(id(model))
-    if asked is None or not hasattr(model, "_flatten_layers"):
-        return None
-    if getattr(model, "run_eagerly", False) or not asked:
-        return False
-    import tensorflow as tf
-
-    able = all(getattr(layer, "supports_jit", False) for layer in model._flatten_layers())
-    strategy = getattr(model, "_distribute_strategy", None) or tf.distribute.has_strategy()
-    return able and not strategy and not _deterministic()
-
-
-def _deterministic():
-    from tensorflow.python.framework import config
-
-    check = getattr(config, "is_op_determinism_enabled", None)
-    return bool(check and check())
-
-
-def _has_gpu():
-    import tensorflow as tf
-
-    return bool(tf.config.list_physical_devices("GPU"))
-
-
-def _cuda_build():
-    import tensorflow as tf
-
-    return tf.test.is_built_with_cuda()
 
 
 def _of_function(concrete, known, kernels, recorded):
@@ -234,9 +154,8 @@ def _nodes(graph, jit, known):
                 if name in seen or nested is None:
                     continue
                 seen.add(name)
-                compiled = jit or "_XlaMustCompile" in op.node_def.attr and op.node_def.attr["_XlaMustCompile"].b
-                compiled = compiled or attributes.get("_XlaMustCompile", False)
-                todo.append((nested, compiled, spot))
+                compiled = "_XlaMustCompile" in op.node_def.attr and op.node_def.attr["_XlaMustCompile"].b
+                todo.append((nested, jit or compiled or attributes.get("_XlaMustCompile", False), spot))
 
 
 def _called(op):
@@ -289,30 +208,21 @@ def _charge_to_cause(node, forward):
             node.spot = forward[scope]
             break
         scope = scope.rpartition("/")[0]
-    made = _layer_of(scope + "/" if scope else node.op.name)
+    made = layer_of(scope + "/" if scope else node.op.name)
     if made and not _inside_layer(node.spot, made):
         node.spot = made
 
 
 def _differentiated(name):
-    """Return the name of the forward op or scope whose gradient the op `name` computes, "" where it is no gradient.
+    """Return the name of the forward op or scope whose gradient the op `name` computes, "" for other ops.
 
-    Tapes write ``gradient_tape/<scope>/<Op>Grad``, bodies of loops and branches ``…gradients/<scope>/<Op>_grad/<Op>Grad``.
+    Tapes write ``gradient_tape/<scope>/<Op>Grad``, loops and branches ``…gradients/<scope>/<Op>_grad/<Op>Grad``.
     """
     inner = name.rpartition("gradients/")[2] if "gradients/" in name else ""
     if not inner and name.startswith("gradient_tape/"):
         inner = name[len("gradient_tape/") :]
     parts = inner.split("/")[:-1]
     return "/".join(part[: -len("_grad")] if part.endswith("_grad") else part for part in parts)
-
-
-def _layer_of(name):
-    """Return where the innermost layer in the scopes of op `name` was made; graphs number a scope that comes again."""
-    for part in reversed(name.split("/")[:-1]):
-        made = _layer_spots.get(part) or _layer_spots.get(re.sub(r"_\d+$", "", part))
-        if made:
-            return made
-    return None
 
 
 def _inside_layer(spot, made):
@@ -429,57 +339,3 @@ def _type_attributes(op):
         elif value.list.type:
             found[name] = ",".join(dtypes.as_dtype(each).base_dtype.name for each in value.list.type)
     return found
-
-
-class _Kernels:
-    """The kernel registry of this process: which op and dtype has a kernel for which device."""
-
-    def __init__(self):
-        from tensorflow.python.framework import kernels, op_def_registry
-
-        self._ops = op_def_registry
-        self._by_op = collections.defaultdict(lambda: collections.defaultdict(list))
-        for kernel in kernels.get_all_registered_kernels().kernel:
-            if not kernel.label:
-                self._by_op[kernel.op][kernel.device_type].append(kernel)
-        self._knows_xla = any("XLA_GPU_JIT" in devices for devices in self._by_op.values())
-
-    def place(self, op):
-        """Return (``cpu`` | ``gpu`` | None, why) for `op` on a machine with a GPU; None where no kernel is known."""
-        devices = self._by_op.get(op.type)
-        if not devices or not any(devices.get(kind) for kind in ("CPU", "GPU", "DEFAULT")):
-            return None, ""
-        candidates = devices.get("GPU", []) + devices.get("DEFAULT", [])
-        if not candidates:
-            return "cpu", "no-kernel"
-        match = next((k for k in candidates if self._fits(k, op)), None)
-        if match is None:
-            return "cpu", "dtype"
-        return ("cpu", "host-memory") if self._on_host(match, op) else ("gpu", "")
-
-    def compiles(self, op):
-        """Say whether XLA has a kernel for `op`; None where this process has not loaded XLA's kernels."""
-        if not self._knows_xla or op.type not in self._by_op:
-            return None
-        return "XLA_GPU_JIT" in self._by_op[op.type]
-
-    def _fits(self, kernel, op):
-        attributes = op.node_def.attr
-        for constraint in kernel.constraint:
-            allowed = constraint.allowed_values.list.type
-            value = attributes[constraint.name] if constraint.name in attributes else None
-            if value is None or not allowed:
-                continue
-            if not set(value.list.type or [value.type]) <= set(allowed):
-                return False
-        return True
-
-    def _on_host(self, kernel, op):
-        """Say whether all that the kernel reads and writes stays in host memory."""
-        definition = self._ops.get(op.type)
-        if definition is None:
-            return False
-        outputs = [arg.name for arg in definition.output_arg]
-        inputs = [arg.name for arg in definition.input_arg]
-        host = set(kernel.host_memory_arg)
-        return bool(outputs) and set(outputs) <= host and set(inputs) <= host

@@ -1,0 +1,90 @@
+"""Which line made each Keras layer, and what each ``compile`` asked for. Part of the probe: stdlib only."""
+
+import functools
+import inspect
+import re
+import sys
+
+_layer_spots = {}
+_asked_jit = {}
+
+
+def watch_layers(layer_class, is_project):
+    """Remember the project line that constructs each instance of `layer_class` (Keras' ``Layer``), by name."""
+    original = layer_class.__init__
+
+    @functools.wraps(original)
+    def init(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        spot = _constructor_spot(self, is_project)
+        if spot:
+            _layer_spots[self.name] = spot
+
+    # Keras reads the constructor's signature to build a layer's config, and does not look through wrappers.
+    init.__signature__ = inspect.signature(original)
+    layer_class.__init__ = init
+
+
+def _constructor_spot(layer, is_project):
+    """Return (file, line, function) of the first project frame that is not a method of `layer` itself."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if is_project(code.co_filename):
+            first = code.co_varnames[0] if code.co_argcount else None
+            if first is None or frame.f_locals.get(first) is not layer:
+                return (code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return None
+
+
+def layer_of(name):
+    """Return where the innermost layer in the scopes of op `name` was made; None where that is not known.
+
+    Graphs number a scope that comes again, so ``dense_1`` may also be the second use of ``dense``.
+    """
+    for part in reversed(name.split("/")[:-1]):
+        made = _layer_spots.get(part) or _layer_spots.get(re.sub(r"_\d+$", "", part))
+        if made:
+            return made
+    return None
+
+
+def watch_compile(model_class):
+    """Remember the ``jit_compile`` that ``model_class.compile`` was asked for: Keras keeps what it decided."""
+    original = model_class.compile
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def compile(model, *args, **kwargs):  # noqa: A001 - it stands for Keras' method
+        asked = signature.bind_partial(model, *args, **kwargs)
+        asked.apply_defaults()
+        _asked_jit[id(model)] = asked.arguments.get("jit_compile")
+        return original(model, *args, **kwargs)
+
+    model_class.compile = compile
+
+
+def keras_would_jit(model):
+    """Say whether Keras 3 compiles the training step of `model` with XLA on a GPU; None where it cannot be told.
+
+    Keras decides when ``compile`` runs, and on a machine without a GPU against it, so its decision is made
+    again here without that clause: asked for, or left at "auto"; every layer able; no strategy, no determinism.
+    """
+    asked = _asked_jit.get(id(model))
+    if asked is None or not hasattr(model, "_flatten_layers"):
+        return None
+    if getattr(model, "run_eagerly", False) or not asked:
+        return False
+    import tensorflow as tf
+
+    able = all(getattr(layer, "supports_jit", False) for layer in model._flatten_layers())
+    strategy = getattr(model, "_distribute_strategy", None) or tf.distribute.has_strategy()
+    return able and not strategy and not _deterministic()
+
+
+def _deterministic():
+    from tensorflow.python.framework import config
+
+    check = getattr(config, "is_op_determinism_enabled", None)
+    return bool(check and check())
