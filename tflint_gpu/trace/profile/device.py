@@ -1,0 +1,108 @@
+"""Reads the GPU planes: what ran on the streams of each device."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from tflint_gpu.trace.profile.intervals import Interval
+from tflint_gpu.trace.profile.names import Work, device_work
+from tflint_gpu.trace.profile.space import Line, Plane
+
+_BYTES = re.compile(r"(?:num_bytes|size):(\d+)")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One run of a kernel; `op` is the TensorFlow or XLA op that launched it, empty where the file does not say."""
+
+    start: int
+    end: int
+    name: str
+    op: str
+    correlation: int | None = None
+
+
+@dataclass
+class DeviceTrace:
+    """A GPU: its facts, and the intervals of its stream events by kind of work."""
+
+    name: str
+    vendor: str = ""
+    capability: str | None = None
+    memory_bytes: int | None = None
+    kernels: list[Kernel] = field(default_factory=list)
+    work: dict[Work, list[Interval]] = field(default_factory=lambda: defaultdict(list))
+    copied_bytes: Counter[Work] = field(default_factory=Counter)
+    #: Step spans that the file itself derived (old files): (start, end, group).
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    groups: dict[int, Interval] = field(default_factory=dict)
+
+    @property
+    def traced(self) -> bool:
+        """Whether any stream event was recorded; without one the GPU was not used, or not traced."""
+        return any(self.work.values())
+
+    @property
+    def computes(self) -> bool:
+        """Whether kernels ran on it, not copies alone."""
+        return bool(self.kernels)
+
+    def all_work(self) -> list[Interval]:
+        """Return the intervals of all stream events, copies included."""
+        return [interval for intervals in self.work.values() for interval in intervals]
+
+
+def read_device(plane: Plane) -> DeviceTrace:
+    """Read a ``/device:GPU:n`` plane. Lines other than streams repeat what the streams hold, and are left out."""
+    facts = plane.facts
+    major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
+    trace = DeviceTrace(
+        name=plane.name,
+        vendor=str(facts.get("device_vendor") or ""),
+        capability=f"{major}.{minor or 0}" if major is not None else None,
+        memory_bytes=facts.get("memory_size"),
+    )
+    for line in plane.lines():
+        if line.name.startswith("Stream"):
+            _read_stream(plane, line, trace)
+        elif line.name == "Steps":
+            _read_steps(plane, line, trace)
+    return trace
+
+
+def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
+    for event in line.events:
+        name = plane.names.get(event.metadata_id, "")
+        start = line.base_ps + event.offset_ps
+        end = start + event.duration_ps
+        stats = plane.stats(event)
+        work = device_work(name)
+        trace.work[work].append((start, end))
+        if work in (Work.KERNEL, Work.COLLECTIVE):
+            op = stats.get("tf_op") or stats.get("level 0") or ""
+            if not op or str(op).startswith("XlaModule"):
+                op = stats.get("hlo_op") or ""
+            trace.kernels.append(Kernel(start, end, name, str(op), stats.get("correlation_id")))
+        else:
+            trace.copied_bytes[work] += _size(stats)
+        group = stats.get("group_id")
+        if group is not None:
+            low, high = trace.groups.get(group, (start, end))
+            trace.groups[group] = (min(low, start), max(high, end))
+
+
+def _size(stats: dict[str, Any]) -> int:
+    found = _BYTES.search(str(stats.get("memcpy_details") or ""))
+    return int(found[1]) if found else 0
+
+
+def _read_steps(plane: Plane, line: Line, trace: DeviceTrace) -> None:
+    for event in line.events:
+        group = plane.stats(event).get("group_id")
+        if group is None:
+            continue
+        start = line.base_ps + event.offset_ps
+        trace.steps.append((start, start + event.duration_ps, group))

@@ -1,0 +1,226 @@
+"""Reads the host plane: step markers, waits, launches, ops, calls from Python and tf.data stages of every thread."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from tflint_gpu.trace.profile.intervals import Interval
+from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
+from tflint_gpu.trace.profile.space import Line, Plane
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A step as the host marked it: ``train`` with a `number`, on one `thread`; `group` in files that group events."""
+
+    start: int
+    end: int
+    number: int
+    thread: int
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class OpEvent:
+    """One run of an op (`name` as ``scope/name:Type``); `executor` is the id of the function run that it belongs to."""
+
+    start: int
+    end: int
+    name: str
+    executor: int | None
+    input_thread: bool
+    inside: str = ""
+
+
+@dataclass(frozen=True)
+class StageEvent:
+    """One call of a tf.data iterator; `self_ps` is its length less its nested inputs on the same thread."""
+
+    start: int
+    end: int
+    self_ps: int
+    chain: str
+    id: int | None
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class CallEvent:
+    """A call from Python into the runtime: an eager op, or a ``tf.function`` with its `mode` and `tracing_count`."""
+
+    start: int
+    end: int
+    name: str
+    thread: int
+    is_function: bool = False
+    mode: str = ""
+    tracing_count: int = 0
+
+
+@dataclass
+class HostTrace:
+    """What the threads of one host did; filled line by line, intervals by `group_id` where the file has it."""
+
+    markers: list[Marker] = field(default_factory=list)
+    waits: dict[Kind, list[tuple[int, int, int | None]]] = field(default_factory=lambda: defaultdict(list))
+    runtime: dict[int, list[Interval]] = field(default_factory=lambda: defaultdict(list))
+    ops: list[OpEvent] = field(default_factory=list)
+    eager: list[CallEvent] = field(default_factory=list)
+    functions: list[CallEvent] = field(default_factory=list)
+    stages: list[StageEvent] = field(default_factory=list)
+    #: Functions that tf.data ran, by the id of the run: (id, chain) of the stage that handed it to other threads, or
+    #: (None, "") where the stage waited for it on its own thread.
+    captured: dict[int, tuple[int | None, str]] = field(default_factory=dict)
+    executor_ps: Counter[int] = field(default_factory=Counter)
+    launches: dict[int, int] = field(default_factory=dict)
+    grouped: bool = False
+    begin: int | None = None
+    end: int | None = None
+
+    def add(self, kind: Kind, start: int, end: int, group: int | None) -> None:
+        """Note that the host spent ``[start, end)`` on `kind`."""
+        self.waits[kind].append((start, end, group))
+
+    def intervals(self, kind: Kind, group: int | None) -> list[Interval]:
+        """Return the intervals of `kind` that belong to `group`; all of them where the file does not group."""
+        if not self.grouped:
+            return [(start, end) for start, end, _ in self.waits[kind]]
+        return [(start, end) for start, end, owner in self.waits[kind] if owner == group]
+
+
+@dataclass
+class _Open:
+    """An event whose end lies ahead: the enclosing ones decide what a nested event means."""
+
+    end: int
+    kind: Kind
+    executor: int | None = None
+    chain: str = ""
+    stage: tuple[int, int | None, int | None] | None = None
+    nested_ps: int = 0
+
+
+def read_host(plane: Plane) -> HostTrace:
+    """Read a ``/host:CPU`` plane."""
+    trace = HostTrace(grouped="group_id" in plane.stat_names.values())
+    for line in plane.lines():
+        _Thread(plane, line, trace).read()
+    return trace
+
+
+class _Thread:
+    """The events of one thread in order of time, with the stack of those that enclose the present one."""
+
+    def __init__(self, plane: Plane, line: Line, trace: HostTrace) -> None:
+        self.plane, self.line, self.trace = plane, line, trace
+        self.input_thread = line.name.startswith("tf_data_") and "get_next" not in line.name
+        self.kinds: dict[int, Kind] = {}
+        self.stack: list[_Open] = []
+        self.last_stage: tuple[int | None, str] = (None, "")
+
+    def read(self) -> None:
+        wanted = [event for event in self.line.events if self._kind(event) is not Kind.NOISE]
+        wanted.sort(key=lambda event: (event.offset_ps, -event.duration_ps))
+        for event in wanted:
+            start = self.line.base_ps + event.offset_ps
+            self._close(start)
+            self._event(event, self.kinds[event.metadata_id], start, start + event.duration_ps)
+        self._close(None)
+
+    def _kind(self, event: Any) -> Kind:
+        """Return the kind of `event`; the first one of a name stands for all of that name on this thread."""
+        kind = self.kinds.get(event.metadata_id)
+        if kind is None:
+            stats = frozenset(self.plane.stats(event)) if event.stats else frozenset()
+            kind = self.kinds[event.metadata_id] = host_kind(self.plane.names.get(event.metadata_id, ""), stats)
+        return kind
+
+    def _event(self, event: Any, kind: Kind, start: int, end: int) -> None:
+        trace, name = self.trace, self.plane.names[event.metadata_id]
+        stats = self.plane.stats(event) if event.stats else {}
+        trace.begin = start if trace.begin is None else min(trace.begin, start)
+        trace.end = end if trace.end is None else max(trace.end, end)
+        opened = _Open(end, kind, self.stack[-1].executor if self.stack else None, self._inside())
+        if kind is Kind.OP:
+            trace.ops.append(OpEvent(start, end, name, opened.executor, self.input_thread, opened.chain))
+        elif kind is Kind.ITERATOR:
+            opened.chain, opened.stage = name, (start, stats.get("id"), stats.get("parent_id"))
+        elif kind is Kind.CAPTURED:
+            self._captured(stats)
+        elif kind is Kind.CONTAINER:
+            self._container(name, stats, start, end)
+        elif kind is Kind.EAGER:
+            self._eager(name, stats, start, end)
+        elif kind is Kind.LAUNCH:
+            self._launch(name, stats, start, end, opened)
+        self._wait(kind, name, start, end, stats)
+        self.stack.append(opened)
+
+    def _wait(self, kind: Kind, name: str, start: int, end: int, stats: dict[str, Any]) -> None:
+        """Keep the interval for the breakdown; what tf.data does ahead on threads of its own is no part of a step."""
+        if kind is Kind.OP and op_type(name) in CALLS:
+            return
+        if self.input_thread and kind is not Kind.INPUT and "group_id" not in stats:
+            return
+        if kind in (Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST):
+            self.trace.add(kind, start, end, stats.get("group_id"))
+
+    def _captured(self, stats: dict[str, Any]) -> None:
+        inside = next((frame for frame in reversed(self.stack) if frame.stage), None)
+        if "id" in stats:
+            self.trace.captured[stats["id"]] = (None, "") if inside else self.last_stage
+
+    def _container(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
+        thread = self.line.id
+        if "step_num" in stats:
+            self.trace.markers.append(Marker(start, end, stats["step_num"], thread, stats.get("group_id")))
+            return
+        if "tf_function_call" in stats:
+            mode, count = str(stats["tf_function_call"]), int(stats.get("tracing_count") or 0)
+            self.trace.functions.append(CallEvent(start, end, name, thread, True, mode, count))
+            return
+        self.trace.runtime[thread].append((start, end))
+
+    def _eager(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
+        """Keep the outer of the two events that one eager execution writes."""
+        self.trace.runtime[self.line.id].append((start, end))
+        if any(frame.kind is Kind.EAGER for frame in self.stack):
+            return
+        op = str(stats.get("eager_op") or name.partition(": ")[2])
+        is_function = bool(stats.get("is_func")) or op.startswith("__")
+        self.trace.eager.append(CallEvent(start, end, op, self.line.id, is_function))
+
+    def _launch(self, name: str, stats: dict[str, Any], start: int, end: int, opened: _Open) -> None:
+        if name.startswith("ExecutorState::Process"):
+            opened.executor = stats.get("id")
+            if opened.executor is not None:
+                self.trace.executor_ps[opened.executor] += end - start
+        elif "correlation_id" in stats:
+            self.trace.launches.setdefault(stats["correlation_id"], start)
+
+    def _inside(self) -> str:
+        return next((frame.chain for frame in reversed(self.stack) if frame.chain), "")
+
+    def _close(self, now: int | None) -> None:
+        """Drop the events that ended before `now` (all of them without it) and account the stages among them."""
+        while self.stack and (now is None or self.stack[-1].end <= now):
+            frame = self.stack.pop()
+            if frame.stage is None:
+                continue
+            start, own, parent = frame.stage
+            length = frame.end - start
+            self.trace.stages.append(
+                StageEvent(start, frame.end, length - frame.nested_ps, frame.chain, own, parent)
+            )
+            # The thread that runs a parallel stage calls its input first, then the function: the input names the stage.
+            self.last_stage = (parent, frame.chain.rpartition("::")[0])
+            outer = next((below for below in reversed(self.stack) if below.stage), None)
+            if outer:
+                outer.nested_ps += length
+
+
+def is_python(event: OpEvent) -> bool:
+    """Say whether `event` runs Python code from inside the runtime."""
+    return op_type(event.name) in PYTHON_OPS

@@ -1,0 +1,133 @@
+"""What an event's name says about it. Names differ between TensorFlow versions, vendors and backends."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+
+class Kind(enum.Enum):
+    """What a host event is to the breakdown of a step."""
+
+    INPUT = "waits for the input pipeline"
+    ITERATOR = "runs a stage of a tf.data pipeline"
+    LAUNCH = "prepares or starts device work"
+    CONTAINER = "only encloses other events"
+    OP = "runs an op"
+    HLO = "runs part of an XLA program on the CPU"
+    EAGER = "runs an op or function from Python"
+    CAPTURED = "runs a function of a tf.data stage"
+    COMPILE = "compiles"
+    HOST = "other work of the host"
+    NOISE = "bookkeeping of the profiler or the allocator"
+
+
+#: ``scope/name:Type`` as the executor names ops; a C++ name like ``ExecutorState::Process`` is none.
+_OP = re.compile(r"^[^:]+:(?P<type>_?[A-Z][A-Za-z0-9_]*)$")
+_CONTAINER = re.compile(
+    r"^(EagerExecute|EagerLocalExecute|EagerKernelExecute|EagerClusterFunction|FunctionRun|KernelAndDevice|TFE_Py_|"
+    r"PjitFunction|BlockUntilReady|ExecutorState::ProcessAsync|ExecutorDoneCallback|(train|test|TraceContext)[^/]*$)"
+)
+_COMPILE = re.compile(
+    r"XlaCompil|BuildExecutable|XlaBuilder|CompileImpl|::Compile\b|backend_compile|RunBackend|HloPass"
+)
+_NOISE = re.compile(
+    r"^(\$|end: |ThreadpoolListener::|Memory(Alloc|Dealloc)ation|ExecutorPropagateOutputs|RecordUsage|Wait for )"
+)
+_HOST_LAUNCH = re.compile(r"^(ExecutorState::Process$|GpuExecutable::ExecuteThunks|cu[A-Z]\w+Launch|hip\w*Launch)")
+
+#: Op types that only call others, or hand tensors on: no work of their own.
+CALLS = frozenset(
+    "StatefulPartitionedCall PartitionedCall RemoteCall While StatelessWhile If StatelessIf Case XlaLaunch XlaRun _XlaRun "
+    "_Arg _Retval _Send _Recv _HostSend _HostRecv NoOp".split()
+)
+PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+def op_type(name: str) -> str | None:
+    """Return the op type of an executor event (``dense/MatMul:MatMul`` -> ``MatMul``), None for any other event."""
+    found = _OP.match(name)
+    return found["type"] if found else None
+
+
+def host_kind(name: str, stats: frozenset[str]) -> Kind:
+    """Classify a host event by its `name` and the names of its `stats`."""
+    if _NOISE.match(name):
+        return Kind.NOISE
+    if name.startswith("IteratorGetNext"):
+        return Kind.INPUT
+    if name.startswith("Iterator::"):
+        return Kind.ITERATOR
+    if name.startswith("InstantiatedCapturedFunction::"):
+        return Kind.CAPTURED
+    if _COMPILE.search(name):
+        return Kind.COMPILE
+    if name.startswith(("EagerExecute", "EagerLocalExecute: ")):
+        return Kind.EAGER
+    if "correlation_id" in stats or _HOST_LAUNCH.match(name):
+        return Kind.LAUNCH
+    if _CONTAINER.match(name) or "tf_function_call" in stats or "step_num" in stats:
+        return Kind.CONTAINER
+    if "hlo_op" in stats or name.startswith("CpuExecutable::Execute"):
+        return Kind.HLO
+    return Kind.OP if op_type(name) else Kind.HOST
+
+
+class Work(enum.Enum):
+    """What an event on a device stream is."""
+
+    KERNEL = "device_compute"
+    COLLECTIVE = "collectives"
+    TO_HOST = "device_to_host"
+    TO_DEVICE = "host_to_device"
+    ON_DEVICE = "device_to_device"
+
+
+_COPIES = (
+    (re.compile(r"memcpy_?(h2d|htod|hosttodevice)|CopyHostToDevice", re.I), Work.TO_DEVICE),
+    (re.compile(r"memcpy_?(d2h|dtoh|devicetohost)|CopyDeviceToHost", re.I), Work.TO_HOST),
+    (re.compile(r"memcpy|CopyDeviceToDevice|rocclr_copyBuffer", re.I), Work.ON_DEVICE),
+)
+
+
+def device_work(name: str) -> Work:
+    """Classify an event of a device stream: CUPTI writes ``MemcpyH2D``, older and ROCm tracers ``MemcpyHToD`` and others."""
+    for pattern, work in _COPIES:
+        if pattern.search(name):
+            return work
+    return Work.COLLECTIVE if re.match(r"(nccl|rccl)", name, re.I) else Work.KERNEL
+
+
+#: Kernels that use tensor cores (NVIDIA) by the names that cuBLAS, cuDNN, CUTLASS, Triton and XLA give them.
+_TENSOR_CORE = re.compile(
+    r"16816|1688|884|hmma|imma|gmma|wgmma|xmma|tensorop|nvjet|cutlass(?!.*simt).*(h|bf|tf32)|gemm_fusion_dot|cudnn_.*sm(80|90)",
+    re.I,
+)
+_GEMM = re.compile(
+    r"gemm|matmul|conv(?!er)|cutlass|nvjet|winograd|implicit|_dgrad|_wgrad|_fprop|Cijk_|fmha|flash|lstm|rnn", re.I
+)
+_ELEMENTWISE = re.compile(
+    r"EigenMetaKernel|elementwise|^(loop|wrapped|fusion|input)(_|$)|_fusion|BiasN|Cast|DropOut|Relu|ApplyAdam",
+    re.I,
+)
+_FLOAT64 = re.compile(r"dgemm|_d884|d884|\bdouble\b|_f64|f64f64|GpuLaunch.*double|Df64|DgemmKernel", re.I)
+
+
+def uses_tensor_cores(kernel: str) -> bool:
+    """Say whether the name of `kernel` is one of the tensor-core kernels."""
+    return bool(_TENSOR_CORE.search(kernel))
+
+
+def is_gemm(kernel: str) -> bool:
+    """Say whether `kernel` is a matrix product, a convolution or a fused recurrent or attention kernel."""
+    return bool(_GEMM.search(kernel)) and "EigenMetaKernel" not in kernel
+
+
+def is_elementwise(kernel: str) -> bool:
+    """Say whether `kernel` maps elements one by one; XLA's loop fusions count."""
+    return bool(_ELEMENTWISE.search(kernel)) and not is_gemm(kernel)
+
+
+def is_float64(kernel: str) -> bool:
+    """Say whether `kernel` computes in 64-bit floating point."""
+    return bool(_FLOAT64.search(kernel))

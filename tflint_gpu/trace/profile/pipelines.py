@@ -1,0 +1,77 @@
+"""Turns the iterator events of tf.data into stages with the work of their own."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tflint_gpu.trace.evidence import PipelineStage
+from tflint_gpu.trace.profile.host import HostTrace, StageEvent
+
+#: Stages whose consumer waits for threads that work ahead: the length of their own event is waiting, not work.
+_AHEAD = re.compile(
+    r"^(Prefetch|ParallelMap|MapAndBatch|ParallelInterleave|ParallelBatch|ParallelFilter|MultiDevice)"
+)
+
+
+@dataclass
+class _Stage:
+    self_ps: int = 0
+    count: int = 0
+
+
+def pipeline_stages(hosts: Iterable[HostTrace], steps: int) -> tuple[PipelineStage, ...]:
+    """Return the stages of all tf.data pipelines, outermost first, with the time per step of the window.
+
+    Pipeline 0 is the one whose outermost stage takes the most time, which is the training input where one waits for it.
+    """
+    found: list[tuple[int, str, dict[str, _Stage]]] = []
+    for host in hosts:
+        found += _pipelines(host)
+    merged: dict[str, tuple[int, dict[str, _Stage]]] = {}
+    for time, signature, stages in found:
+        total, known = merged.setdefault(signature, (0, defaultdict(_Stage)))
+        for chain, stage in stages.items():
+            known[chain].self_ps += stage.self_ps
+            known[chain].count += stage.count
+        merged[signature] = (total + time, known)
+    ordered = sorted(merged.values(), key=lambda pipeline: -pipeline[0])
+    return tuple(
+        PipelineStage(
+            chain, chain.rpartition("::")[2], stage.self_ps / 1e9 / max(steps, 1), stage.count, pipeline=index
+        )
+        for index, (_, stages) in enumerate(ordered)
+        for chain, stage in sorted(stages.items(), key=lambda item: item[0].count("::"))
+    )
+
+
+def _pipelines(host: HostTrace) -> list[tuple[int, str, dict[str, _Stage]]]:
+    """Return (time of the outermost stage, longest chain, stages) for each iterator tree of `host`."""
+    parents = {event.id: event.parent for event in host.stages if event.id is not None}
+    trees: dict[int | None, dict[str, _Stage]] = defaultdict(lambda: defaultdict(_Stage))
+    for event in host.stages:
+        stage = trees[_root(event.id, parents)][event.chain]
+        stage.count += 1
+        if not _AHEAD.match(event.chain.rpartition("::")[2]):
+            stage.self_ps += event.self_ps
+    for run, (owner, chain) in host.captured.items():
+        if chain:
+            trees[_root(owner, parents)][chain].self_ps += host.executor_ps[run]
+    return [(_outer_time(host.stages, stages), max(stages, key=len), dict(stages)) for stages in trees.values()]
+
+
+def _root(stage: int | None, parents: dict[int | None, int | None] | dict[int, int | None]) -> int | None:
+    """Follow `parents` from `stage` to the outermost known one; bounded, as ids in a damaged file may loop."""
+    for _ in range(100):
+        parent = parents.get(stage)  # type: ignore[arg-type]
+        if parent is None:
+            return stage
+        stage = parent
+    return stage
+
+
+def _outer_time(events: Sequence[StageEvent], stages: dict[str, _Stage]) -> int:
+    outer = min(stages, key=len)
+    return sum(event.end - event.start for event in events if event.chain == outer)

@@ -1,0 +1,114 @@
+"""Opens an XPlane file (``*.xplane.pb``): planes of lines of events, one line in memory at a time.
+
+Times are integers in picoseconds on the clock of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.trace.profile.messages import message
+
+#: The value fields of an XStat, as they are tried; protobuf keeps exactly one of them.
+_VALUES = ("uint64_value", "int64_value", "str_value", "ref_value", "double_value", "bytes_value")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A stream or a thread. `events` are raw XEvents; an event starts at ``base_ps + event.offset_ps``."""
+
+    name: str
+    id: int
+    base_ps: int
+    events: Any
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A device or a host: its name, its own facts, and the names that its events refer to by number."""
+
+    name: str
+    facts: dict[str, Any]
+    names: dict[int, str]
+    stat_names: dict[int, str]
+    raw_lines: tuple[bytes, ...]
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, each parsed when it is asked for."""
+        for raw in self.raw_lines:
+            line = message("XLine").FromString(raw)
+            yield Line(_text(line.name or line.display_name), line.id, line.timestamp_ns * 1000, line.events)
+
+    def stats(self, event: Any) -> dict[str, Any]:
+        """Return the stats of a raw `event` by name; text as `str`, everything else as stored."""
+        parse = message("XStat").FromString
+        return dict(_pair(parse(raw), self.stat_names) for raw in event.stats)
+
+
+def read_space(path: Path) -> list[Plane]:
+    """Read the planes of the XPlane file `path`.
+
+    Raises `UserError` where the file cannot be read, is empty, torn, or no XPlane file at all.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise UserError(f"{path}: cannot read the profile: {problem.strerror}") from None
+    if not data:
+        raise UserError(f"{path}: the profile is empty; the run ended before it was written: record it again")
+    planes = _parse_planes(data, path)
+    if not any(plane.raw_lines or plane.facts for plane in planes):
+        raise UserError(f"{path}: the profile holds no events; record it again")
+    return planes
+
+
+def _parse_planes(data: bytes, path: Path) -> list[Plane]:
+    """Parse a whole space; every line is parsed once here, so that later readers meet no torn one."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        planes = [_plane(raw) for raw in message("XSpace").FromString(data).planes]
+        for plane in planes:
+            if not plane.name.startswith(("/", "Task", "#")) or any(_strange(line) for line in plane.lines()):
+                raise DecodeError("no plane of a profiler")
+    except DecodeError:
+        raise UserError(
+            f"{path}: not a readable XPlane profile (truncated, damaged or another format); copy or record it again"
+        ) from None
+    return planes
+
+
+def _strange(line: Line) -> bool:
+    """Say whether `line` has times that no profiler writes: damage that still parses."""
+    return line.base_ps < 0 or any(event.duration_ps < 0 for event in line.events)
+
+
+def _plane(raw: bytes) -> Plane:
+    plane = message("XPlane").FromString(raw)
+    stat_names = {entry.key: _text(entry.value.name) for entry in plane.stat_metadata}
+    return Plane(
+        name=_text(plane.name),
+        facts=dict(_pair(stat, stat_names) for stat in plane.stats),
+        names={entry.key: _text(entry.value.name) for entry in plane.event_metadata},
+        stat_names=stat_names,
+        raw_lines=tuple(plane.lines),
+    )
+
+
+def _pair(stat: Any, stat_names: dict[int, str]) -> tuple[str, Any]:
+    name = stat_names.get(stat.metadata_id, "")
+    for field in _VALUES:
+        if stat.HasField(field):
+            value = getattr(stat, field)
+            if field == "ref_value":
+                return name, stat_names.get(value, "")
+            return name, _text(value) if field == "str_value" else value
+    return name, None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

@@ -1,0 +1,369 @@
+"""What one recorded profile says: devices, steps with their breakdown, kernels, copies, ops and tf.data stages."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.trace.evidence import Copies, Device, Eager, Kernels, PipelineStage, Step
+from tflint_gpu.trace.profile import names
+from tflint_gpu.trace.profile.device import DeviceTrace, Kernel, read_device
+from tflint_gpu.trace.profile.host import HostTrace, OpEvent, is_python, read_host
+from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge
+from tflint_gpu.trace.profile.layout import find_run
+from tflint_gpu.trace.profile.pipelines import pipeline_stages
+from tflint_gpu.trace.profile.space import Plane, read_space
+from tflint_gpu.trace.profile.steps import Breakdown, Span, device_spans, host_spans, tracing
+
+
+@dataclass(frozen=True)
+class DeviceSummary:
+    """One GPU of the profile. Times in ms; `busy_share` is of its steps, else of the span of its own activity."""
+
+    name: str
+    vendor: str
+    capability: str | None
+    memory_bytes: int | None
+    traced: bool
+    computes: bool
+    busy_ms: float = 0.0
+    kernel_ms: float = 0.0
+    span_ms: float = 0.0
+    busy_share: float | None = None
+    steps: tuple[Step, ...] = ()
+    kernels: Kernels | None = None
+
+
+@dataclass(frozen=True)
+class FunctionCalls:
+    """Calls of one ``tf.function`` in the window: how often in each mode (``traced-nonXla`` …), and their time in ms."""
+
+    name: str
+    calls: int
+    modes: dict[str, int]
+    tracing_count: int
+    ms: float
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """One op by its full `name` in the graph: runs and ms per step; `in_input` where tf.data ran it ahead."""
+
+    op: str
+    name: str
+    count: float
+    ms: float
+    in_input: bool = False
+
+
+@dataclass(frozen=True)
+class ProfileSummary:
+    """A profile in figures. Counts and times are per step, where there are steps, else for the whole window.
+
+    `steps` are those of every GPU that computes (one entry per device and step), or of the host where no GPU was traced.
+    `seen_as` is ``marker`` (the host marked its steps), ``device`` (the file grouped device events) or ``time``: no
+    steps were marked, and the whole window counts as one.
+    """
+
+    files: tuple[str, ...]
+    device: Device
+    devices: tuple[DeviceSummary, ...] = ()
+    steps: tuple[Step, ...] = ()
+    seen_as: str = "time"
+    kernels: Kernels | None = None
+    copies: Copies | None = None
+    stages: tuple[PipelineStage, ...] = ()
+    eager: Eager | None = None
+    functions: tuple[FunctionCalls, ...] = ()
+    tracing_ms: float = 0.0
+    compile_ms: float = 0.0
+    python_ops: tuple[OpTime, ...] = ()
+    host_ops: tuple[OpTime, ...] = ()
+    device_ops: tuple[OpTime, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> tuple[DeviceSummary, ...]:
+        """Return the GPUs that ran kernels."""
+        return tuple(device for device in self.devices if device.computes)
+
+
+@dataclass
+class _Host:
+    """One file: its host, its GPUs and the steps of each."""
+
+    host: HostTrace
+    devices: list[DeviceTrace] = field(default_factory=list)
+    spans: dict[str, list[Span]] = field(default_factory=dict)
+
+
+def read_profile(path: Path) -> ProfileSummary:
+    """Read the newest profile at or below `path` (a logdir, a run's folder or one ``.xplane.pb``), all its hosts joined.
+
+    Raises `UserError` where there is none, where a file is damaged, and where the device was no GPU.
+    """
+    run = find_run(path)
+    if not run.xplanes:
+        raise UserError(f"{path}: no *.xplane.pb in it; this profile holds tables only: use `tflint-gpu import`")
+    notes = [f"Read the newest run, {run.folder.name}; {run.skipped} older left out."] if run.skipped else []
+    files = [_read_file(file) for file in run.xplanes]
+    if len(files) > 1:
+        notes.append(f"{len(files)} hosts are joined; their steps are counted per device.")
+    return summarize(files, tuple(file.name for file in run.xplanes), notes)
+
+
+def _read_file(file: Path) -> _Host:
+    planes = read_space(file)
+    _refuse_tpu(planes, file)
+    found = _Host(HostTrace())
+    for plane in planes:
+        if plane.name == "/host:CPU":
+            found.host = read_host(plane)
+        elif plane.name.startswith("/device:GPU:"):
+            found.devices.append(read_device(plane))
+    if not found.devices and found.host.begin is None:
+        raise UserError(f"{file}: the profile has neither host nor GPU events; record it again while steps run")
+    return found
+
+
+def _refuse_tpu(planes: Iterable[Plane], file: Path) -> None:
+    tpu = next((plane for plane in planes if plane.name.startswith("/device:TPU")), None)
+    if tpu:
+        kind = tpu.facts.get("device_type_string") or "TPU"
+        raise UserError(f"{file}: not a GPU profile: it was recorded on a {kind}, which tflint-gpu does not judge")
+
+
+def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str]) -> ProfileSummary:
+    """Join the hosts of one run into a summary; `notes` are sentences for the reader of the report."""
+    seen_as = _find_spans(files)
+    devices = tuple(_device_summary(found, device) for found in files for device in found.devices)
+    used = [device for device in devices if device.computes]
+    spans = [span for found in files for spans in found.spans.values() for span in spans]
+    if used:
+        steps = tuple(step for device in used for step in device.steps)
+    else:
+        steps = tuple(_cpu_step(found, span) for found in files for span in found.spans.get("", []))
+    per = max(1, len(spans))
+    kernels = [kernel for found in files for kernel in _in_steps(found)]
+    copied = sum((device.copied_bytes for found in files for device in found.devices), Counter[names.Work]())
+    hosts = [found.host for found in files]
+    return ProfileSummary(
+        files=names_,
+        device=_main_device(devices),
+        devices=devices,
+        steps=steps,
+        seen_as=seen_as,
+        kernels=_kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None,
+        copies=_copies(files, copied, per) if any(device.traced for device in devices) else None,
+        stages=pipeline_stages(hosts, per),
+        eager=_eager(files),
+        functions=_functions(hosts),
+        tracing_ms=sum(length(tracing(host)) for host in hosts) / 1e9,
+        compile_ms=sum(length(merge(host.intervals(names.Kind.COMPILE, None))) for host in hosts) / 1e9,
+        python_ops=_ops((event for host in hosts for event in host.ops if is_python(event)), hosts, per),
+        host_ops=_ops((event for host in hosts for event in host.ops), hosts, per),
+        device_ops=_device_ops(kernels, per),
+        notes=(*notes, *_notes(devices, seen_as)),
+    )
+
+
+def _find_spans(files: Sequence[_Host]) -> str:
+    """Fill the spans of every device (key ``""``: of the host, where no GPU computes); return how they were found."""
+    seen_as = "time"
+    for found in files:
+        computing = [device for device in found.devices if device.computes]
+        for device in computing:
+            found.spans[device.name] = device_spans(device, found.host) or _whole(device.all_work())
+        if not computing:
+            window = [(found.host.begin or 0, found.host.end or 0)]
+            found.spans[""] = host_spans(found.host) or _whole(window)
+        if found.host.markers:
+            seen_as = "marker"
+        elif seen_as == "time" and any(device.groups for device in computing):
+            seen_as = "device"
+    return seen_as
+
+
+def _whole(intervals: Sequence[Interval]) -> list[Span]:
+    start, end = min(start for start, _ in intervals), max(end for _, end in intervals)
+    return [Span(0, start, end, end)] if end > start else []
+
+
+def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
+    base = DeviceSummary(
+        device.name, device.vendor, device.capability, device.memory_bytes, device.traced, device.computes
+    )
+    if not device.traced:
+        return base
+    breakdown = Breakdown(found.host, device)
+    steps = tuple(breakdown.step(span) for span in found.spans.get(device.name, []))
+    busy, whole = length(breakdown.busy), breakdown.busy[-1][1] - breakdown.busy[0][0]
+    total = sum(step.step_ms for step in steps)
+    share = sum(step.gpu_busy_ms or 0.0 for step in steps) / total if total else busy / whole
+    kernels = [kernel for kernel in device.kernels if _inside(kernel.start, found.spans.get(device.name, []))]
+    return replace(
+        base,
+        busy_ms=busy / 1e9,
+        kernel_ms=length(breakdown.kernels) / 1e9,
+        span_ms=whole / 1e9,
+        busy_share=share,
+        steps=steps,
+        kernels=_kernel_stats(kernels, max(1, len(steps)), device.vendor == "AMD") if kernels else None,
+    )
+
+
+def _inside(moment: int, spans: Sequence[Span]) -> bool:
+    return any(span.start <= moment < span.end for span in spans)
+
+
+def _cpu_step(found: _Host, span: Span) -> Step:
+    return Breakdown(found.host, None, _cpu_work(found.host)).step(span)
+
+
+def _cpu_work(host: HostTrace) -> list[Interval]:
+    """Return when the CPU computed for the step: ops of its functions, XLA programs, and ops run from Python."""
+    ops = [
+        (event.start, event.end)
+        for event in host.ops
+        if not _in_input(event, host) and names.op_type(event.name) not in names.CALLS
+    ]
+    eager = [(call.start, call.end) for call in host.eager if not call.is_function]
+    return [*ops, *eager, *host.intervals(names.Kind.HLO, None)]
+
+
+def _in_input(event: OpEvent, host: HostTrace) -> bool:
+    """Say whether tf.data ran `event`: on a thread of its own, inside a stage, or in a function that a stage calls."""
+    return event.input_thread or bool(event.inside) or event.executor in host.captured
+
+
+def _main_device(devices: Sequence[DeviceSummary]) -> Device:
+    if not devices:
+        return Device("CPU", "cpu", traced=True)
+    used = [device for device in devices if device.computes] or list(devices)
+    first = used[0]
+    name = " ".join(filter(None, [first.vendor or "NVIDIA", "GPU"]))
+    if first.capability:
+        name += f" (compute capability {first.capability})"
+    traced = any(device.traced for device in used)
+    return Device(name, "gpu", traced, len(used), first.memory_bytes, first.capability)
+
+
+def _in_steps(found: _Host) -> list[Kernel]:
+    return [
+        kernel
+        for device in found.devices
+        for kernel in device.kernels
+        if _inside(kernel.start, found.spans.get(device.name, []))
+    ]
+
+
+def _kernel_stats(kernels: Sequence[Kernel], steps: int, amd: bool) -> Kernels:
+    """Sum up `kernels`. Matrix cores of AMD show in no kernel name, so there the tensor-core share is unknown."""
+    total = sum(kernel.end - kernel.start for kernel in kernels) or 1
+
+    def share(wanted: Iterable[Kernel]) -> float:
+        return sum(kernel.end - kernel.start for kernel in wanted) / total
+
+    return Kernels(
+        per_step=len(kernels) / steps,
+        median_us=statistics.median(kernel.end - kernel.start for kernel in kernels) / 1e6,
+        tensor_core_share=None if amd else share(k for k in kernels if names.uses_tensor_cores(k.name)),
+        gemm_share=share(k for k in kernels if names.is_gemm(k.name)),
+        elementwise_share=share(k for k in kernels if names.is_elementwise(k.name)),
+        float64_share=share(k for k in kernels if names.is_float64(k.name)),
+    )
+
+
+def _copies(files: Sequence[_Host], copied: Counter[names.Work], steps: int) -> Copies:
+    count = Counter[names.Work]()
+    for found in files:
+        for device in found.devices:
+            count.update({work: len(intervals) for work, intervals in device.work.items()})
+    return Copies(
+        copied[names.Work.TO_DEVICE] / steps,
+        copied[names.Work.TO_HOST] / steps,
+        count[names.Work.TO_DEVICE] / steps,
+        count[names.Work.TO_HOST] / steps,
+    )
+
+
+def _eager(files: Sequence[_Host]) -> Eager | None:
+    """Return the ops that Python ran one by one on the thread that marks the steps; None without marked steps."""
+    ops = busy = total = steps = 0
+    for found in files:
+        marked = host_spans(found.host)
+        for span in marked:
+            calls = [c for c in found.host.eager if c.thread == span.thread and span.start <= c.start < span.end]
+            calls = [call for call in calls if not call.is_function]
+            ops += len(calls)
+            busy += length(clip(merge((call.start, call.end) for call in calls), span.start, span.end))
+            total += span.end - span.start
+            steps += 1
+    return Eager(ops / steps, busy / total) if steps and total else None
+
+
+def _functions(hosts: Iterable[HostTrace]) -> tuple[FunctionCalls, ...]:
+    calls = defaultdict(list)
+    for host in hosts:
+        for call in host.functions:
+            calls[call.name].append(call)
+    return tuple(
+        FunctionCalls(
+            name,
+            len(found),
+            dict(Counter(call.mode for call in found)),
+            max(call.tracing_count for call in found),
+            sum(call.end - call.start for call in found) / 1e9,
+        )
+        for name, found in calls.items()
+    )
+
+
+def _ops(events: Iterable[OpEvent], hosts: Sequence[HostTrace], steps: int) -> tuple[OpTime, ...]:
+    """Sum up `events` by op, the longest first."""
+    captured = {run for host in hosts for run in host.captured}
+    found: dict[tuple[str, bool], list[int]] = {}
+    for event in events:
+        in_input = event.input_thread or bool(event.inside) or event.executor in captured
+        entry = found.setdefault((event.name, in_input), [0, 0])
+        entry[0] += 1
+        entry[1] += event.end - event.start
+    rows = [
+        OpTime(names.op_type(name) or name, name.rpartition(":")[0], count / steps, time / 1e9 / steps, in_input)
+        for (name, in_input), (count, time) in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _device_ops(kernels: Iterable[Kernel], steps: int) -> tuple[OpTime, ...]:
+    found: dict[str, list[int]] = {}
+    for kernel in kernels:
+        if kernel.op:
+            entry = found.setdefault(kernel.op, [0, 0])
+            entry[0] += 1
+            entry[1] += kernel.end - kernel.start
+    rows = [
+        OpTime(names.op_type(op) or "", op.rpartition(":")[0] or op, count / steps, time / 1e9 / steps)
+        for op, (count, time) in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.ms))
+
+
+def _notes(devices: Sequence[DeviceSummary], seen_as: str) -> list[str]:
+    notes = []
+    if devices and not any(device.traced for device in devices):
+        notes.append(
+            f"{len(devices)} GPUs are in the profile but no event of theirs: not traced (CUPTI did not work, or nothing "
+            "ran on them). Nothing is said of their use."
+        )
+    unused = [device for device in devices if not device.computes]
+    if any(device.computes for device in devices) and unused:
+        listed = ", ".join(device.name.rpartition(":")[2] for device in unused)
+        notes.append(f"GPU {listed} ran no kernel; the figures are of the others.")
+    if seen_as == "time":
+        notes.append("No steps are marked in this profile: the whole window counts as one.")
+    return notes
