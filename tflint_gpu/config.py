@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Severity
@@ -14,6 +14,23 @@ from tflint_gpu.source.globs import Globs
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.pages import Page
+
+
+class Named(Protocol):
+    """Anything that belongs to a rule: its page, or a finding."""
+
+    @property
+    def code(self) -> str:
+        """``TFG101``."""
+
+    @property
+    def name(self) -> str:
+        """``missing-prefetch``."""
+
+    @property
+    def factor(self) -> str:
+        """``input-pipeline``."""
+
 
 #: Every key of ``[tool.tflint-gpu]``.
 KEYS = (
@@ -72,21 +89,21 @@ class Settings:
                 options |= chosen
         return options
 
-    def ignored_in(self, absolute: Path, page: Page) -> bool:
+    def ignored_in(self, absolute: Path, rule: Named) -> bool:
         """Say whether ``per-file-ignores`` silences the rule in the file at `absolute`."""
         return any(
-            closeness(page, references) and globs.covers(absolute) for globs, references in self.per_file_ignores
+            closeness(rule, references) and globs.covers(absolute) for globs, references in self.per_file_ignores
         )
 
 
-def closeness(page: Page, references: Sequence[str]) -> int:
+def closeness(rule: Named, references: Sequence[str]) -> int:
     """Return how closely any of `references` names the rule: 3 itself, 2 its factor, 1 ``all``, 0 not."""
     best = 0
     for reference in references:
         word = reference.lower()
-        if word in (page.name, page.code.lower()):
+        if word in (rule.name, rule.code.lower()):
             return 3
-        best = max(best, 2 if word == page.factor else 1 if word == ALL else 0)
+        best = max(best, 2 if word == rule.factor else 1 if word == ALL else 0)
     return best
 
 

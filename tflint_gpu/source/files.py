@@ -62,8 +62,8 @@ class Source:
 
     `text` has ``\\n`` line ends and no byte order mark; `encoding`, `newline` and `bom` say what the file had.
     In a notebook `text` is all Python cells in order with magics masked line by line, and `original` the same
-    lines as the user wrote them. `name` is the path that imports see: `path`, but for a ``%%writefile`` cell the file it
-    writes; those are in `written`.
+    lines as the user wrote them. `name` is the path that imports see: `path`, but for a ``%%writefile`` cell the
+    file it writes; those are in `written`.
     """
 
     path: str
