@@ -1,4 +1,4 @@
-"""Reads recorded profiles: XPlane files of TensorFlow 2.2 to today and JAX, TensorFlow's own tables, TF 1 timelines."""
+"""Reads recorded profiles: XPlane files of TensorFlow and JAX, TensorFlow's own tables, TF 1 timelines."""
 
 from __future__ import annotations
 

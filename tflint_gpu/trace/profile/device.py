@@ -16,7 +16,7 @@ _BYTES = re.compile(r"(?:num_bytes|size):(\d+)")
 
 @dataclass(frozen=True)
 class Kernel:
-    """One run of a kernel; `op` is the TensorFlow or XLA op that launched it, empty where the file does not say."""
+    """One run of a kernel; `op` is the TensorFlow or XLA op that launched it, empty where unknown."""
 
     start: int
     end: int

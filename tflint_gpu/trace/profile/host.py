@@ -1,4 +1,4 @@
-"""Reads the host plane: step markers, waits, launches, ops, calls from Python and tf.data stages of every thread."""
+"""Reads the host plane: step markers, waits, launches, ops, calls from Python and tf.data stages by thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflint_gpu.trace.profile.space import Line, Plane
 
 @dataclass(frozen=True)
 class Marker:
-    """A step as the host marked it: ``train`` with a `number`, on one `thread`; `group` in files that group events."""
+    """A step as the host marked it: ``train`` with a `number`, on one `thread`; `group` in old files."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class OpEvent:
-    """One run of an op (`name` as ``scope/name:Type``); `executor` is the id of the function run that it belongs to."""
+    """One run of an op (`name` as ``scope/name:Type``); `executor` is the id of the function run around it."""
 
     start: int
     end: int
@@ -48,7 +48,7 @@ class StageEvent:
 
 @dataclass(frozen=True)
 class CallEvent:
-    """A call from Python into the runtime: an eager op, or a ``tf.function`` with its `mode` and `tracing_count`."""
+    """A call from Python into the runtime: an eager op, or a ``tf.function`` with `mode` and `tracing_count`."""
 
     start: int
     end: int
@@ -70,8 +70,8 @@ class HostTrace:
     eager: list[CallEvent] = field(default_factory=list)
     functions: list[CallEvent] = field(default_factory=list)
     stages: list[StageEvent] = field(default_factory=list)
-    #: Functions that tf.data ran, by the id of the run: (id, chain) of the stage that handed it to other threads, or
-    #: (None, "") where the stage waited for it on its own thread.
+    #: Functions that tf.data ran, by the id of the run: (id, chain) of the stage that handed it to other
+    #: threads, or (None, "") where the stage waited for it on its own thread.
     captured: dict[int, tuple[int | None, str]] = field(default_factory=dict)
     executor_ps: Counter[int] = field(default_factory=Counter)
     launches: dict[int, int] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class _Thread:
         self.stack.append(opened)
 
     def _wait(self, kind: Kind, name: str, start: int, end: int, stats: dict[str, Any]) -> None:
-        """Keep the interval for the breakdown; what tf.data does ahead on threads of its own is no part of a step."""
+        """Keep the interval for the breakdown; what tf.data does ahead on its own threads is no part of a step."""
         if kind is Kind.OP and op_type(name) in CALLS:
             return
         if self.input_thread and kind is not Kind.INPUT and "group_id" not in stats:
@@ -214,7 +214,7 @@ class _Thread:
             self.trace.stages.append(
                 StageEvent(start, frame.end, length - frame.nested_ps, frame.chain, own, parent)
             )
-            # The thread that runs a parallel stage calls its input first, then the function: the input names the stage.
+            # The thread of a parallel stage calls its input first, then the function: the input names the stage.
             self.last_stage = (parent, frame.chain.rpartition("::")[0])
             outer = next((below for below in reversed(self.stack) if below.stage), None)
             if outer:

@@ -1,8 +1,8 @@
 """The protobuf messages of a profile, declared here so that reading one needs no TensorFlow.
 
-Only the fields that are read are declared. Names are declared as bytes, because some published profiles hold bad
-UTF-8 and a ``string`` field refuses the whole file. Large repeated messages are declared as bytes too and parsed one
-at a time: a profile of 100 MB would need several times its size as one tree.
+Only the fields that are read are declared. Names are declared as bytes, because some published profiles hold
+bad UTF-8 and a ``string`` field refuses the whole file. Large repeated messages are declared as bytes too and
+parsed one at a time: a profile of 100 MB would need several times its size as one tree.
 
 Field numbers come from ``xplane.proto``, ``input_pipeline.proto`` and ``overview_page.proto`` of TensorFlow.
 """
@@ -126,8 +126,8 @@ def _pool() -> Any:
             declared.field.add(
                 name=field,
                 number=number,
-                label=_REPEATED if repeated else _OPTIONAL,  # type: ignore[arg-type]
-                type=_MESSAGE if isinstance(kind, str) else kind,  # type: ignore[arg-type]
+                label=_REPEATED if repeated else _OPTIONAL,
+                type=_MESSAGE if isinstance(kind, str) else kind,
                 type_name=f".tflint_gpu.{kind}" if isinstance(kind, str) else None,
             )
     pool = descriptor_pool.DescriptorPool()

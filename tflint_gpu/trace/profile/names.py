@@ -38,14 +38,26 @@ _HOST_LAUNCH = re.compile(r"^(ExecutorState::Process$|GpuExecutable::ExecuteThun
 
 #: Op types that only call others, or hand tensors on: no work of their own.
 CALLS = frozenset(
-    "StatefulPartitionedCall PartitionedCall RemoteCall While StatelessWhile If StatelessIf Case XlaLaunch XlaRun _XlaRun "
-    "_Arg _Retval _Send _Recv _HostSend _HostRecv NoOp".split()
+    {"StatefulPartitionedCall", "PartitionedCall", "RemoteCall", "While", "StatelessWhile", "If", "StatelessIf"}
+    | {
+        "Case",
+        "XlaLaunch",
+        "XlaRun",
+        "_XlaRun",
+        "_Arg",
+        "_Retval",
+        "_Send",
+        "_Recv",
+        "_HostSend",
+        "_HostRecv",
+        "NoOp",
+    }
 )
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 def op_type(name: str) -> str | None:
-    """Return the op type of an executor event (``dense/MatMul:MatMul`` -> ``MatMul``), None for any other event."""
+    """Return the op type of an executor event (``dense/MatMul:MatMul`` -> ``MatMul``), None for others."""
     found = _OP.match(name)
     return found["type"] if found else None
 
@@ -91,7 +103,7 @@ _COPIES = (
 
 
 def device_work(name: str) -> Work:
-    """Classify an event of a device stream: CUPTI writes ``MemcpyH2D``, older and ROCm tracers ``MemcpyHToD`` and others."""
+    """Classify an event of a device stream: CUPTI writes ``MemcpyH2D``, other tracers ``MemcpyHToD`` and more."""
     for pattern, work in _COPIES:
         if pattern.search(name):
             return work

@@ -25,7 +25,7 @@ class _Stage:
 def pipeline_stages(hosts: Iterable[HostTrace], steps: int) -> tuple[PipelineStage, ...]:
     """Return the stages of all tf.data pipelines, outermost first, with the time per step of the window.
 
-    Pipeline 0 is the one whose outermost stage takes the most time, which is the training input where one waits for it.
+    Pipeline 0 is the one whose outermost stage takes the most time: the training input, where a step waits for it.
     """
     found: list[tuple[int, str, dict[str, _Stage]]] = []
     for host in hosts:

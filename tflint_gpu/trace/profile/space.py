@@ -77,7 +77,7 @@ def _parse_planes(data: bytes, path: Path) -> list[Plane]:
                 raise DecodeError("no plane of a profiler")
     except DecodeError:
         raise UserError(
-            f"{path}: not a readable XPlane profile (truncated, damaged or another format); copy or record it again"
+            f"{path}: not a readable XPlane profile (truncated, damaged or another format); record it again"
         ) from None
     return planes
 

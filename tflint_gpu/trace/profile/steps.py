@@ -13,7 +13,7 @@ from tflint_gpu.trace.profile.host import HostTrace, Marker
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract
 from tflint_gpu.trace.profile.names import Kind, Work
 
-#: A pause this many times the median between two marked steps is an epoch's end or an evaluation, not part of a step.
+#: A pause this many times the median between two steps is an epoch's end or an evaluation, not part of a step.
 _PAUSE = 5
 
 
@@ -143,7 +143,7 @@ class Breakdown:
         }
 
     def _host_work(self, span: Span, by_bucket: dict[str, list[Interval]]) -> list[Interval]:
-        """Return when the host worked: recorded events, and Python itself wherever its thread is not in the runtime."""
+        """Return when the host worked: recorded events, and Python wherever its thread is not in the runtime."""
         recorded = by_bucket.get("host", [])
         if span.thread is None or self.host.grouped:
             return recorded

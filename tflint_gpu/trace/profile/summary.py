@@ -40,7 +40,7 @@ class DeviceSummary:
 
 @dataclass(frozen=True)
 class FunctionCalls:
-    """Calls of one ``tf.function`` in the window: how often in each mode (``traced-nonXla`` …), and their time in ms."""
+    """Calls of one ``tf.function`` in the window: how often in each mode (``traced-nonXla`` …), and time in ms."""
 
     name: str
     calls: int
@@ -64,9 +64,9 @@ class OpTime:
 class ProfileSummary:
     """A profile in figures. Counts and times are per step, where there are steps, else for the whole window.
 
-    `steps` are those of every GPU that computes (one entry per device and step), or of the host where no GPU was traced.
-    `seen_as` is ``marker`` (the host marked its steps), ``device`` (the file grouped device events) or ``time``: no
-    steps were marked, and the whole window counts as one.
+    `steps` are those of every GPU that computes (one entry per device and step), or of the host where none does.
+    `seen_as` is ``marker`` (the host marked its steps), ``device`` (the file grouped device events) or ``time``:
+    no steps were marked, and the whole window counts as one.
     """
 
     files: tuple[str, ...]
@@ -102,7 +102,7 @@ class _Host:
 
 
 def read_profile(path: Path) -> ProfileSummary:
-    """Read the newest profile at or below `path` (a logdir, a run's folder or one ``.xplane.pb``), all its hosts joined.
+    """Read the newest profile at or below `path` (a logdir, a run's folder or one ``.xplane.pb``), hosts joined.
 
     Raises `UserError` where there is none, where a file is damaged, and where the device was no GPU.
     """
@@ -172,7 +172,7 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
 
 
 def _find_spans(files: Sequence[_Host]) -> str:
-    """Fill the spans of every device (key ``""``: of the host, where no GPU computes); return how they were found."""
+    """Fill the spans of every device (``""``: of the host, where no GPU computes); return how they were found."""
     seen_as = "time"
     for found in files:
         computing = [device for device in found.devices if device.computes]
@@ -236,7 +236,7 @@ def _cpu_work(host: HostTrace) -> list[Interval]:
 
 
 def _in_input(event: OpEvent, host: HostTrace) -> bool:
-    """Say whether tf.data ran `event`: on a thread of its own, inside a stage, or in a function that a stage calls."""
+    """Say whether tf.data ran `event`: on its own thread, inside a stage, or in a function that a stage calls."""
     return event.input_thread or bool(event.inside) or event.executor in host.captured
 
 
@@ -357,8 +357,8 @@ def _notes(devices: Sequence[DeviceSummary], seen_as: str) -> list[str]:
     notes = []
     if devices and not any(device.traced for device in devices):
         notes.append(
-            f"{len(devices)} GPUs are in the profile but no event of theirs: not traced (CUPTI did not work, or nothing "
-            "ran on them). Nothing is said of their use."
+            f"{len(devices)} GPUs are in the profile but no event of theirs: not traced (CUPTI did not work, or "
+            "nothing ran on them). Nothing is said of their use."
         )
     unused = [device for device in devices if not device.computes]
     if any(device.computes for device in devices) and unused:
