@@ -1,0 +1,262 @@
+"""Applying fixes: in rounds, each proven by linting the result, and written only when all of it holds."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.findings import Edit, Finding, Verdict
+from tflint_gpu.fixes.document import Document, open_document, overlaps
+from tflint_gpu.fixes.places import DeclinedError
+
+#: Lints the project with some files' bytes replaced, and returns every finding, as loud and as complete as the
+#: findings that `apply_fixes` was given.
+Relint = Callable[[Mapping[str, bytes]], Sequence[Finding]]
+
+#: Fixes that overlap wait for the next round; a chain of more than these is left to the next run.
+MAX_ROUNDS = 8
+
+_COSTS_NOTHING = frozenset({Verdict.REFUTED, Verdict.MASKED})
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A file before and after, with the findings that are gone."""
+
+    path: str
+    before: bytes
+    after: bytes
+    fixed: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A finding whose fix was not made, and why, in words for the report."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True)
+class FixReport:
+    """What `apply_fixes` did: changed files, fixes it declined, and the findings that are left."""
+
+    changed: tuple[Changed, ...]
+    declined: tuple[Refusal, ...]
+    remaining: tuple[Finding, ...]
+
+    @property
+    def fixed(self) -> tuple[Finding, ...]:
+        """Every finding that is gone."""
+        return tuple(finding for change in self.changed for finding in change.fixed)
+
+    def diff(self) -> str:
+        """Return all changes as a unified diff that ``patch -p1`` and ``git apply`` take."""
+        return "".join(_diff(change) for change in self.changed)
+
+
+def edits_of(finding: Finding, raw: bytes | None, tensorflow: tuple[int, int]) -> tuple[tuple[Edit, ...], str]:
+    """Return the edits of the finding's fix in a file that holds `raw`, or none and the reason why not."""
+    if finding.fix is None:
+        return (), "this rule has no fix here"
+    if raw is None:
+        return (), "the file cannot be read"
+    try:
+        document = open_document(finding.location.path, raw)
+        return document.edits(finding.fix.change, tensorflow), ""
+    except DeclinedError as problem:
+        return (), str(problem)
+
+
+def apply_fixes(
+    findings: Sequence[Finding],
+    read: Callable[[str], bytes | None],
+    relint: Relint,
+    *,
+    tensorflow: tuple[int, int],
+    unsafe: bool = False,
+) -> FixReport:
+    """Return what the fixes of `findings` make of their files; nothing is written, see `write_changes`.
+
+    `read` gives the bytes of a path. Safe fixes are made, with `unsafe` the others too. A file changes only where
+    the result parses, the finding is gone and no new one came. What the trace refuted or the runtime repairs by
+    itself is left alone.
+    """
+    session = _Session(read, relint, tensorflow, list(findings))
+    for finding in findings:
+        if finding.fix and finding.verdict in _COSTS_NOTHING:
+            session.decline(finding, "the trace shows that it costs nothing here")
+        elif finding.fix and finding.fix.safety != "safe" and not unsafe:
+            session.decline(finding, "the fix may change results; --unsafe-fixes makes it")
+    for _ in range(MAX_ROUNDS):
+        if not session.round():
+            break
+    return session.report()
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A finding by its rule and the end of its place, which follows the edits made in front of it."""
+
+    code: str
+    path: str
+    cell: int | None
+    line: int
+    column: int
+
+    @classmethod
+    def of(cls, finding: Finding) -> _Key:
+        where = finding.location
+        return cls(finding.code, where.path, where.cell, where.end_line, where.end_column)
+
+    def moved(self, old: Document, new: Document, edits: Sequence[Edit]) -> _Key:
+        """Return where this stands once `edits` have turned `old` into `new`."""
+        line, column = old.follow(new, edits, (self.line, self.column, self.cell))
+        return replace(self, line=line, column=column)
+
+
+@dataclass
+class _Session:
+    """The state between rounds: bytes as they are now, and findings as the last lint left them."""
+
+    read: Callable[[str], bytes | None]
+    relint: Relint
+    tensorflow: tuple[int, int]
+    findings: list[Finding]
+    before: dict[str, bytes] = field(default_factory=dict)
+    now: dict[str, bytes] = field(default_factory=dict)
+    fixed: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    refused: dict[_Key, Refusal] = field(default_factory=dict)
+
+    def decline(self, finding: Finding, reason: str) -> None:
+        """Note that the fix of `finding` is not made, wherever the finding moves to."""
+        self.refused.setdefault(_Key.of(finding), Refusal(finding, reason))
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """Return the bytes of `path` as they are now."""
+        if path not in self.now:
+            raw = self.read(path)
+            if raw is None:
+                return None
+            self.before[path] = self.now[path] = raw
+        return self.now[path]
+
+    def round(self) -> bool:
+        """Make every fix that clashes with no other; say whether another round may find more to do."""
+        plans = self._plans()
+        if not plans:
+            return False
+        if self._try(plans):
+            return True
+        # Something in the whole does not hold: one by one, so that only the culprit is left out.
+        for _ in range(len(plans)):
+            plans = self._plans()[:1]
+            if plans and not self._try(plans):
+                self.decline(plans[0][0], "the changed file would still have the finding, or a new one")
+        return True
+
+    def _plans(self) -> list[tuple[Finding, tuple[Edit, ...]]]:
+        plans: list[tuple[Finding, tuple[Edit, ...]]] = []
+        for finding in self.findings:
+            if finding.fix is None or _Key.of(finding) in self.refused:
+                continue
+            edits, reason = edits_of(finding, self.bytes_of(finding.location.path), self.tensorflow)
+            if not edits:
+                self.decline(finding, reason)
+            elif not any(overlaps(edits, others) for _, others in plans):
+                plans.append((finding, edits))
+        return plans
+
+    def _try(self, plans: Sequence[tuple[Finding, tuple[Edit, ...]]]) -> bool:
+        edits: dict[str, list[Edit]] = defaultdict(list)
+        for finding, its in plans:
+            edits[finding.location.path] += its
+        try:
+            old = {path: open_document(path, self.now[path]) for path in edits}
+            changed = {path: old[path].apply(its) for path, its in edits.items()}
+            new = {path: open_document(path, raw) for path, raw in changed.items()}
+        except DeclinedError:
+            return False
+        after = list(self.relint({**self._different(), **changed}))
+        due = _counts(self.findings) - _counts(finding for finding, _ in plans)
+        if any(count > due[key] for key, count in _counts(after).items()):
+            return False
+        self.now.update(changed)
+        self.findings = after
+        self.refused = {
+            key.moved(old[key.path], new[key.path], edits[key.path]) if key.path in edits else key: refusal
+            for key, refusal in self.refused.items()
+        }
+        for finding, _ in plans:
+            self.fixed[finding.location.path].append(finding)
+        return True
+
+    def _different(self) -> dict[str, bytes]:
+        return {path: raw for path, raw in self.now.items() if raw != self.before[path]}
+
+    def report(self) -> FixReport:
+        """Return what came of it."""
+        changed = (
+            Changed(path, self.before[path], raw, tuple(self.fixed[path]))
+            for path, raw in sorted(self._different().items())
+        )
+        return FixReport(tuple(changed), tuple(self.refused.values()), tuple(self.findings))
+
+
+def _counts(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
+    return Counter((finding.code, finding.location.path) for finding in findings)
+
+
+def write_changes(report: FixReport, root: Path) -> None:
+    """Write the changed files below `root`, each at once or not at all, keeping mode and links.
+
+    Raises `UserError` where a file cannot be written, or is not any more what was linted.
+    """
+    for change in report.changed:
+        target = (root / change.path).resolve()
+        try:
+            if target.read_bytes() != change.before:
+                raise UserError(f"{change.path}: changed while it was being fixed; run again")
+            _write(target, change.after)
+        except OSError as problem:
+            raise UserError(
+                f"{change.path}: cannot be written: {problem.strerror}; the file is as it was"
+            ) from None
+
+
+def _write(target: Path, content: bytes) -> None:
+    mode = target.stat().st_mode
+    if not os.access(target, os.W_OK):
+        raise PermissionError(13, "it is read-only")
+    handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        Path(draft).chmod(mode & 0o7777)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _diff(change: Changed) -> str:
+    lines = difflib.unified_diff(
+        _lines(change, change.before),
+        _lines(change, change.after),
+        f"a/{change.path}",
+        f"b/{change.path}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(change: Changed, raw: bytes) -> list[str]:
+    encoding = open_document(change.path, change.before).sources[0].encoding
+    # Only a line feed ends a line for `patch`.
+    return re.findall(r"[^\n]*\n|[^\n]+", raw.decode(encoding))

@@ -1,0 +1,143 @@
+"""A file as fixes see it: edits worked out on its text, and applied to its bytes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tflint_gpu.findings import Change, Edit, Location
+from tflint_gpu.fixes.edits import splices
+from tflint_gpu.fixes.notebook import cell_text, replace_cell
+from tflint_gpu.fixes.places import DeclinedError, Script, Splice
+from tflint_gpu.source.files import ReadError, Source, SourceFile
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file: its `raw` bytes, and the scripts in it (one, but for notebooks with ``%%writefile`` cells)."""
+
+    path: str
+    raw: bytes
+    sources: tuple[Source, ...]
+    scripts: tuple[Script, ...]
+
+    def edits(self, change: Change, tensorflow: tuple[int, int]) -> tuple[Edit, ...]:
+        """Return the edits that make `change`, in the order of the text; raises `DeclinedError`."""
+        where = change.location
+        source, script = self._holding(where.cell)
+        span = (
+            (source.joined(where.line, where.cell), where.column - 1),
+            (source.joined(where.end_line, where.cell), where.end_column - 1),
+        )
+        found = splices(change, script, span, tensorflow)
+        return tuple(Edit(self._location(source, script, splice), splice.text) for splice in found)
+
+    def apply(self, edits: Iterable[Edit]) -> bytes:
+        """Return the bytes with `edits` made, which must not overlap.
+
+        Raises `DeclinedError` where the result is no Python or could not be written in the file's encoding.
+        """
+        if self.scripts[0].notebook:
+            return self._apply_to_cells(edits)
+        bom = _BOM if self.sources[0].bom else b""
+        text = _spliced(self.scripts[0].text, edits)
+        try:
+            ast.parse(text)
+            return bom + text.encode(self.sources[0].encoding)
+        except (SyntaxError, ValueError, RecursionError) as problem:
+            raise DeclinedError(f"the changed file would not parse ({problem})") from None
+
+    def _apply_to_cells(self, edits: Iterable[Edit]) -> bytes:
+        bom = _BOM if self.raw.startswith(_BOM) else b""
+        text = self.raw[len(bom) :].decode()
+        cells: dict[int, list[Edit]] = defaultdict(list)
+        for edit in edits:
+            cells[edit.location.cell or 1].append(edit)
+        for number, its in cells.items():
+            new = _spliced(cell_text(text, number), its)
+            text = replace_cell(text, number, new)
+            json.loads(text)
+            if cell_text(text, number) != new:
+                raise DeclinedError("the notebook could not be written as it was laid out")
+        return bom + text.encode()
+
+    def follow(self, new: Document, edits: Iterable[Edit], place: tuple[int, int, int | None]) -> tuple[int, int]:
+        """Return line and column that `place` (line, column, cell) has in `new`, which `edits` made of this."""
+        line, column, cell = place
+        source, script = self._holding(cell)
+        _, other = new._holding(cell)
+        start = script.offset(source.joined(line, cell), column - 1)
+        shift = 0
+        for edit in set(edits):
+            where = edit.location
+            if not any(part.number == where.cell for part in source.cells) and source.cells:
+                continue
+            first = script.offset(source.joined(where.line, where.cell), where.column - 1)
+            last = script.offset(source.joined(where.end_line, where.cell), where.end_column - 1)
+            if first < start:
+                shift += len(edit.text) - (last - first)
+        moved, column = other.place(start + shift)
+        return new._holding(cell)[0].locate(moved)[1], column + 1
+
+    def _holding(self, cell: int | None) -> tuple[Source, Script]:
+        for source, script in zip(self.sources, self.scripts, strict=True):
+            if cell is None or any(part.number == cell for part in source.cells):
+                return source, script
+        raise DeclinedError("the cell is no Python")
+
+    def _location(self, source: Source, script: Script, splice: Splice) -> Location:
+        line, column = script.place(splice.start)
+        end_line, end_column = script.place(splice.end)
+        cell, inside = source.locate(line)
+        return Location(
+            self.path, inside, column + 1, inside + end_line - line, end_column + 1, cell if source.cells else None
+        )
+
+
+@functools.lru_cache(maxsize=16)
+def open_document(path: str, raw: bytes) -> Document:
+    """Return the file at `path` that holds `raw`, ready for edits; raises `DeclinedError` if it is unreadable."""
+    from pathlib import Path
+
+    kind = "notebook" if path.endswith(".ipynb") else "python"
+    try:
+        source = SourceFile(path, Path(path), kind, content=raw).read()
+        if kind == "notebook":
+            sources = (source, *source.written)
+            scripts = tuple(Script(each.text, each.parse(), notebook=True) for each in sources)
+            return Document(path, raw, sources, scripts)
+        text = raw[len(_BOM) if source.bom else 0 :].decode(source.encoding)
+        if text.encode(source.encoding) != raw[len(_BOM) if source.bom else 0 :]:
+            raise DeclinedError(f"the encoding {source.encoding} cannot be written back without change")
+        return Document(path, raw, (source,), (Script(text, source.parse()),))
+    except ReadError as problem:
+        raise DeclinedError(problem.error.message) from None
+
+
+def overlaps(one: Sequence[Edit], other: Sequence[Edit]) -> bool:
+    """Say whether two sets of edits touch the same characters; the very same edit (an import) is no clash."""
+    return any(left != right and _clash(left.location, right.location) for left in one for right in other)
+
+
+def _clash(left: Location, right: Location) -> bool:
+    if (left.path, left.cell) != (right.path, right.cell):
+        return False
+    first, last = (left.line, left.column), (left.end_line, left.end_column)
+    start, end = (right.line, right.column), (right.end_line, right.end_column)
+    return first <= end and start <= last
+
+
+def _spliced(text: str, edits: Iterable[Edit]) -> str:
+    script = Script(text, ast.Module([], []))
+    for edit in sorted(set(edits), key=lambda item: item.location, reverse=True):
+        where = edit.location
+        start = script.offset(where.line, where.column - 1)
+        end = script.offset(where.end_line, where.end_column - 1)
+        text = text[:start] + edit.text + text[end:]
+    return text

@@ -1,0 +1,127 @@
+"""Finding the call that a fix is about: the one libcst node, read from the one statement that holds it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst
+    from libcst.metadata import CodeRange
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+class DeclinedError(Exception):
+    """A fix that cannot be made without risk; the message says why, in words for the reader of the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Replace the characters `start` to `end` (offsets in the text, end exclusive) by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Script:
+    """Python text with its line starts and its tree. A notebook's text is that of all its cells, joined."""
+
+    def __init__(self, text: str, tree: ast.Module, *, notebook: bool = False) -> None:
+        self.text = text
+        self.tree = tree
+        self.notebook = notebook
+        self.lines: list[str] = [line for line in _LINE.findall(text) if line]
+        self._starts = [0]
+        for line in self.lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a place; `line` counts from 1, `column` from 0."""
+        return self._starts[line - 1] + column
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the line (from 1) and column (from 0) of an offset: `offset` backwards."""
+        line = max(1, min(bisect_right(self._starts, offset), len(self.lines)))
+        return line, offset - self._starts[line - 1]
+
+    def newline(self, line: int) -> str:
+        """Return the line end of `line`, or the file's first where that line has none."""
+        for text in (self.lines[line - 1], *self.lines):
+            if ending := text[len(text.rstrip("\r\n")) :]:
+                return ending
+        return "\n"
+
+    def indent(self, line: int) -> str:
+        """Return the blanks that `line` starts with."""
+        text = self.lines[line - 1]
+        return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+
+@dataclass(frozen=True)
+class FoundCall:
+    """A call in a script: its node, the libcst module of the statement around it, and places of the nodes inside.
+
+    Lines that `span` returns count in the whole script.
+    """
+
+    node: libcst.Call
+    module: libcst.Module
+    first_line: int
+    _ranges: dict[libcst.CSTNode, CodeRange]
+
+    def span(self, node: libcst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return start and end of `node` as (line from 1, column from 0)."""
+        place: CodeRange = self._ranges[node]
+        shift = self.first_line - 1
+        return (place.start.line + shift, place.start.column), (place.end.line + shift, place.end.column)
+
+
+def find_call(script: Script, start: tuple[int, int], end: tuple[int, int]) -> FoundCall:
+    """Return the call that ends at `end` and holds `start`, both (line from 1, column from 0).
+
+    One closing parenthesis belongs to one call, so the end alone names it, whether `start` is where the chain
+    begins or where the method's name stands. Only the top-level statement around the place is given to libcst:
+    positions of a whole file cost many times what its tree costs. Raises `DeclinedError` where no such call
+    stands there.
+    """
+    import libcst
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    first, last = _statement(script.tree.body, start[0], end[0])
+    try:
+        module = libcst.parse_module("".join(script.lines[first - 1 : last]))
+    except libcst.ParserSyntaxError as problem:
+        raise DeclinedError(f"libcst cannot read the statement ({problem.message})") from None
+    ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    for node, place in ranges.items():
+        if (
+            isinstance(node, libcst.Call)
+            and (place.end.line + first - 1, place.end.column) == end
+            and (place.start.line + first - 1, place.start.column) <= start
+        ):
+            return FoundCall(node, module, first, dict(ranges))
+    raise DeclinedError("no call stands there any more")
+
+
+def _statement(body: Sequence[ast.stmt], first: int, last: int) -> tuple[int, int]:
+    """Return the first and last line of the top-level statements that touch the lines `first` to `last`."""
+    spans = [
+        (
+            min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))]),
+            node.end_lineno or node.lineno,
+        )
+        for node in body
+    ]
+    touched = [span for span in spans if span[0] <= last and span[1] >= first]
+    if not touched:
+        raise DeclinedError("no statement stands there any more")
+    first, last = touched[0][0], touched[-1][1]
+    # Statements that share a line through a semicolon must be parsed together.
+    around = [span for span in spans if span[0] <= last and span[1] >= first]
+    return around[0][0], around[-1][1]

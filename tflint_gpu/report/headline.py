@@ -1,0 +1,90 @@
+"""The trace in one sentence: how busy the device was, what it waited for and where, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflint_gpu.findings import Finding, Verdict
+from tflint_gpu.trace.evidence import Evidence, WhatIf
+
+#: What the step does in a bucket, and the factors whose findings name its cause.
+_WAITS = {
+    "input_wait": ("waits for input", ("input-pipeline",)),
+    "launch": ("goes into launching kernels", ("graph", "batch-size", "layer-ops")),
+    "host": ("runs on the host", ("graph", "environment", "layer-ops", "model")),
+    "host_to_device": ("copies to the GPU", ("input-pipeline", "graph", "layer-ops")),
+    "device_to_host": ("copies back from the GPU", ("graph", "layer-ops", "environment")),
+    "collectives": ("goes into exchanging gradients", ("multi-gpu",)),
+    "compile": ("compiles", ("graph",)),
+    "unknown": ("is not accounted for", ()),
+}
+
+#: Below this share of the step a wait is not worth a place in the headline: the line between confirmed and minor.
+_WORTH_SAYING = 0.03
+
+_CHANGES = {
+    "cached-batch": "One cached batch runs {speedup} × faster",
+    "batch-x2": "A batch twice as large gives {speedup} × the samples a second",
+    "batch-x4": "A batch four times as large gives {speedup} × the samples a second",
+    "xla": "With XLA it runs {speedup} × faster",
+    "xla-off": "Without XLA it runs {speedup} × faster",
+}
+
+
+def headline(evidence: Evidence, findings: Sequence[Finding]) -> str:
+    """Return the sentence or two that open a report; `findings` are in the report's order."""
+    if evidence.window is None and not evidence.steps:
+        return "The trace saw no training step."
+    parts = [_device(evidence), _wait(evidence, findings)]
+    sentences = ["; ".join(part for part in parts if part)]
+    if evidence.environment.device.kind != "gpu":
+        sentences = [f"Traced on a CPU: {parts[1]}" if parts[1] else "Traced on a CPU: the step hardly waits"]
+    if change := _what_if(evidence):
+        sentences.append(change)
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def percent(share: float) -> str:
+    """Return a share as readers take it in: ``61 %``, or ``under 1 %``."""
+    return f"{share * 100:.0f} %" if share >= 0.01 or share <= 0 else "under 1 %"
+
+
+def _device(evidence: Evidence) -> str:
+    if evidence.environment.device.kind != "gpu":
+        return ""
+    busy = evidence.gpu_busy_share
+    return "GPU not traced" if busy is None else f"GPU busy {percent(busy)} of the step"
+
+
+def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
+    shares = {bucket: evidence.share(bucket) or 0.0 for bucket in _WAITS}
+    bucket = max(shares, key=lambda name: (name != "unknown" and shares[name] >= _WORTH_SAYING, shares[name]))
+    if shares[bucket] < _WORTH_SAYING:
+        return ""
+    words, factors = _WAITS[bucket]
+    of = "it" if evidence.environment.device.kind == "gpu" else "the step"
+    return f"{percent(shares[bucket])} of {of} {words}{_place(factors, findings)}"
+
+
+def _place(factors: Sequence[str], findings: Sequence[Finding]) -> str:
+    for finding in findings:
+        proven = finding.verdict in (Verdict.CONFIRMED, Verdict.OBSERVED)
+        if proven and finding.factor in factors and finding.location.path:
+            where = finding.location
+            cell = f" cell {where.cell}" if where.cell is not None else ""
+            return f" ({where.path}{cell}:{where.line})"
+    return ""
+
+
+def _what_if(evidence: Evidence) -> str:
+    gains = [result for result in evidence.what_if if result.gain]
+    if gains:
+        return _gain(max(gains, key=lambda result: result.speedup))
+    if evidence.experiment("cached-batch") is not None:
+        return "One cached batch is not measurably faster: input does not hold the step up"
+    return ""
+
+
+def _gain(best: WhatIf) -> str:
+    words = _CHANGES.get(best.change, f"With {best.change} it runs {{speedup}} × faster")
+    return words.format(speedup=f"{best.speedup:.1f}" if best.speedup >= 1.1 else f"{best.speedup:.2f}")
