@@ -69,6 +69,8 @@ class HostTrace:
     ops: list[OpEvent] = field(default_factory=list)
     eager: list[CallEvent] = field(default_factory=list)
     functions: list[CallEvent] = field(default_factory=list)
+    #: Where an eager op or a function ran, without what prepared it.
+    runs: list[Interval] = field(default_factory=list)
     stages: list[StageEvent] = field(default_factory=list)
     #: Functions that tf.data ran, by the id of the run: (id, chain) of the stage that handed it to other
     #: threads, or (None, "") where the stage waited for it on its own thread.
@@ -182,6 +184,8 @@ class _Thread:
             self.trace.functions.append(CallEvent(start, end, name, thread, True, mode, count))
             return
         self.trace.runtime[thread].append((start, end))
+        if name == "EagerKernelExecute":
+            self.trace.runs.append((start, end))
 
     def _eager(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
         """Keep the outer of the two events that one eager execution writes."""
@@ -189,6 +193,9 @@ class _Thread:
         if any(frame.kind is Kind.EAGER for frame in self.stack):
             return
         op = str(stats.get("eager_op") or name.partition(": ")[2])
+        if op.startswith(("IteratorGetNext", "MultiDeviceIteratorGetNext")):
+            self.trace.add(Kind.INPUT, start, end, stats.get("group_id"))
+            return
         is_function = bool(stats.get("is_func")) or op.startswith("__")
         self.trace.eager.append(CallEvent(start, end, op, self.line.id, is_function))
 

@@ -26,10 +26,11 @@ class Kind(enum.Enum):
 _OP = re.compile(r"^[^:]+:(?P<type>_?[A-Z][A-Za-z0-9_]*)$")
 _CONTAINER = re.compile(
     r"^(EagerExecute|EagerLocalExecute|EagerKernelExecute|EagerClusterFunction|FunctionRun|KernelAndDevice|TFE_Py_|"
-    r"PjitFunction|BlockUntilReady|ExecutorState::ProcessAsync|ExecutorDoneCallback|(train|test|TraceContext)[^/]*$)"
+    r"PjitFunction|BlockUntilReady|__inference_|ExecutorState::ProcessAsync|ExecutorDoneCallback|(train|test|TraceContext)[^/]*$)"
 )
 _COMPILE = re.compile(
-    r"XlaCompil|BuildExecutable|XlaBuilder|CompileImpl|::Compile\b|backend_compile|RunBackend|HloPass"
+    r"^[^/]*(Compil|backend_compile|BuildExecutable|Codegen|HLO passes|layout-assignment|ThunkEmitter|RunBackend|"
+    r"graph_building)"
 )
 _NOISE = re.compile(
     r"^(\$|end: |ThreadpoolListener::|Memory(Alloc|Dealloc)ation|ExecutorPropagateOutputs|RecordUsage|Wait for )"

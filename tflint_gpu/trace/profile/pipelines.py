@@ -14,6 +14,7 @@ from tflint_gpu.trace.profile.host import HostTrace, StageEvent
 _AHEAD = re.compile(
     r"^(Prefetch|ParallelMap|MapAndBatch|ParallelInterleave|ParallelBatch|ParallelFilter|MultiDevice)"
 )
+_NESTED = re.compile(r"\[\d+\]")
 
 
 @dataclass
@@ -27,16 +28,16 @@ def pipeline_stages(hosts: Iterable[HostTrace], steps: int) -> tuple[PipelineSta
 
     Pipeline 0 is the one whose outermost stage takes the most time: the training input, where a step waits for it.
     """
-    found: list[tuple[int, str, dict[str, _Stage]]] = []
-    for host in hosts:
-        found += _pipelines(host)
+    found = [tree for host in hosts for tree in _pipelines(host)]
+    found.sort(key=lambda tree: len(min(tree[1], key=len)))
     merged: dict[str, tuple[int, dict[str, _Stage]]] = {}
-    for time, signature, stages in found:
-        total, known = merged.setdefault(signature, (0, defaultdict(_Stage)))
+    for time, stages in found:
+        key = _same_pipeline(stages, merged)
+        total, known = merged.setdefault(key, (0, defaultdict(_Stage)))
         for chain, stage in stages.items():
             known[chain].self_ps += stage.self_ps
             known[chain].count += stage.count
-        merged[signature] = (total + time, known)
+        merged[key] = (total + time, known)
     ordered = sorted(merged.values(), key=lambda pipeline: -pipeline[0])
     return tuple(
         PipelineStage(
@@ -47,19 +48,38 @@ def pipeline_stages(hosts: Iterable[HostTrace], steps: int) -> tuple[PipelineSta
     )
 
 
-def _pipelines(host: HostTrace) -> list[tuple[int, str, dict[str, _Stage]]]:
-    """Return (time of the outermost stage, longest chain, stages) for each iterator tree of `host`."""
+def _same_pipeline(stages: dict[str, _Stage], known: dict[str, tuple[int, dict[str, _Stage]]]) -> str:
+    """Return the key of the pipeline that `stages` are of: the longest chain.
+
+    A new epoch has new iterators over the same chain. A tree without its root had no event of its outer stages in
+    the window, and joins the pipeline that has its outermost stage.
+    """
+    outermost = min(stages, key=len)
+    if outermost.count("::") > 1:
+        for key, (_, others) in known.items():
+            if outermost in others:
+                return key
+    return max(stages, key=len)
+
+
+def _pipelines(host: HostTrace) -> list[tuple[int, dict[str, _Stage]]]:
+    """Return (time of the outermost stage, stages) for each iterator tree of `host`."""
     parents = {event.id: event.parent for event in host.stages if event.id is not None}
     trees: dict[int | None, dict[str, _Stage]] = defaultdict(lambda: defaultdict(_Stage))
     for event in host.stages:
-        stage = trees[_root(event.id, parents)][event.chain]
+        stage = trees[_root(event.id, parents)][_one_input(event.chain)]
         stage.count += 1
         if not _AHEAD.match(event.chain.rpartition("::")[2]):
             stage.self_ps += event.self_ps
     for run, (owner, chain) in host.captured.items():
         if chain:
-            trees[_root(owner, parents)][chain].self_ps += host.executor_ps[run]
-    return [(_outer_time(host.stages, stages), max(stages, key=len), dict(stages)) for stages in trees.values()]
+            trees[_root(owner, parents)][_one_input(chain)].self_ps += host.executor_ps[run]
+    return [(_outer_time(host.stages, stages), dict(stages)) for stages in trees.values()]
+
+
+def _one_input(chain: str) -> str:
+    """Name all inputs of an interleave alike: ``ParallelInterleaveV4[37]::Map`` ends in ``[0]::Map``."""
+    return _NESTED.sub("[0]", chain)
 
 
 def _root(stage: int | None, parents: dict[int | None, int | None] | dict[int, int | None]) -> int | None:

@@ -155,12 +155,16 @@ class Breakdown:
 
 
 def tracing(host: HostTrace) -> list[Interval]:
-    """Return when a ``tf.function`` was traced: the call that traced it less the function's run inside."""
-    traced = [(call.start, call.end) for call in host.functions if call.mode.startswith("traced")]
+    """Return when a ``tf.function`` was traced: the call that traced it less the run inside.
+
+    A run of an XLA function compiles first; there the whole call counts, as device work goes before compilation.
+    """
+    traced = [call for call in host.functions if call.mode.startswith("traced")]
     if not traced:
         return []
-    runs = [(call.start, call.end) for call in host.eager if call.is_function]
-    return subtract(merge(traced), merge(runs))
+    plain = merge((call.start, call.end) for call in traced if not call.mode.endswith("-xla"))
+    compiled = merge((call.start, call.end) for call in traced if call.mode.endswith("-xla"))
+    return merge([*subtract(plain, merge(host.runs)), *compiled])
 
 
 def _ms(picoseconds: int) -> float:
