@@ -1,0 +1,110 @@
+"""``tflint-gpu check``: the static half, with evidence merged in where there is some, and fixes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
+from tflint_gpu.cli.run import LintResult, assemble, lint, relinter, report
+from tflint_gpu.source.discovery import absolute_path, discover, source_file
+
+if TYPE_CHECKING:
+    from tflint_gpu.config import Settings
+    from tflint_gpu.fixes.apply import FixReport
+    from tflint_gpu.source.files import SourceFile
+    from tflint_gpu.trace.evidence import Evidence
+
+
+@click.command(name="check", short_help="Lint files and folders; runs nothing of theirs.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--evidence", metavar="FILE", type=click.Path(), help="Merge what a trace measured.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes.")
+@click.option("--unsafe-fixes", is_flag=True, help="Apply the other fixes too.")
+@click.option("--diff", is_flag=True, help="Show what the fixes would change; write nothing.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--stdin-filename", metavar="FILE", default="stdin.py", help="The name of what is read from -.")
+@settings_options
+@output_options
+def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: Any) -> int:
+    """Lint PATHS (default: the current folder): Python files, notebooks, and folders of them.
+
+    A path of - reads one file from standard input. Needs neither TensorFlow nor a GPU.
+    """
+    named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
+    settings = settings_from(flags, named)
+    files = _files(paths or (".",), flags["stdin_filename"], settings)
+    measured = _load(evidence)
+    if not files:
+        click.echo("note: no Python file or notebook to check", err=True)
+    result = lint(files, settings)
+    if flags["diff"]:
+        return _show_diff(result, measured, settings, unsafe=flags["unsafe_fixes"])
+    if fix or flags["unsafe_fixes"]:
+        result = _fix(result, measured, settings, unsafe=flags["unsafe_fixes"])
+    return report(result, measured, settings, outputs_from(flags), statistics=flags["statistics"])
+
+
+def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings) -> list[SourceFile]:
+    if "-" not in paths:
+        return discover(paths, settings)
+    if len(paths) > 1:
+        raise click.UsageError("- reads the only file; name no other path beside it")
+    content = sys.stdin.buffer.read()
+    return [source_file(absolute_path(stdin_name), explicit=True, content=content)]
+
+
+def _load(path: str | None) -> Evidence | None:
+    if path is None:
+        return None
+    from tflint_gpu.trace.evidence import load
+
+    return load(Path(path))
+
+
+def _fixes(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> FixReport | None:
+    """Return what the fixes would do; None where no finding has one."""
+    merged = assemble(result, evidence, settings)
+    if not any(finding.fix for finding in merged.findings):
+        return None
+    from tflint_gpu.fixes.apply import apply_fixes
+
+    done = apply_fixes(
+        merged.findings,
+        merged.texts.raw,
+        relinter(result, settings),
+        tensorflow=merged.target.tensorflow,
+        unsafe=unsafe,
+    )
+    for refusal in done.declined:
+        where = refusal.finding.location
+        click.echo(f"note: {where}: {refusal.finding.code} not fixed: {refusal.reason}", err=True)
+    return done
+
+
+def _show_diff(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> int:
+    """Print what the fixes would change; return 1 where there is something, 2 where a file could not be read."""
+    done = _fixes(result, evidence, settings, unsafe=unsafe)
+    if done is not None:
+        click.echo(done.diff(), nl=False)
+    for error in result.errors:
+        click.echo(f"error: {error}", err=True)
+    return 2 if result.errors else int(done is not None and bool(done.changed))
+
+
+def _fix(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> LintResult:
+    """Write the fixes and return what is left; a file from standard input goes to standard output."""
+    done = _fixes(result, evidence, settings, unsafe=unsafe)
+    if done is None or not done.changed:
+        return result
+    if result.files[0].content is not None:
+        raise click.UsageError("--fix cannot write standard input; use --diff")
+    from tflint_gpu.fixes.apply import write_changes
+
+    write_changes(done, Path())
+    click.echo(f"note: fixed {len(done.fixed)} in {len(done.changed)} files", err=True)
+    return lint([replace(file, content=None) for file in result.files], settings)

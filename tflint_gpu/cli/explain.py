@@ -1,0 +1,22 @@
+"""``tflint-gpu explain``: a rule's page."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="explain", short_help="Print the page of a rule.")
+@click.argument("rule")
+def command(rule: str) -> None:
+    """Print the page of RULE, a code such as TFG101 or a name such as missing-prefetch."""
+    from tflint_gpu.checks.pages import all_pages
+    from tflint_gpu.config import nearest
+    from tflint_gpu.errors import UserError
+
+    pages = all_pages()
+    word = rule.lower()
+    page = next((page for page in pages if word in (page.name, page.code.lower())), None)
+    if page is None:
+        known = [*(p.name for p in pages), *(p.code.lower() for p in pages)]
+        raise UserError(f"no rule {rule!r}{nearest(rule, known) or '; see `tflint-gpu rules`'}")
+    click.echo(page.text(), nl=False)

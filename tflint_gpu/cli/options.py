@@ -1,0 +1,116 @@
+"""Flags that several commands share, and what they mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tflint_gpu.cli.run import Output
+from tflint_gpu.config import Settings, load_settings
+
+FORMATS = ("full", "concise", "json", "github", "sarif")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _words(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Split at commas, so that lists may be given in one flag or in several."""
+    return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+    outputs = []
+    for value in values:
+        form, _, file = value.partition(":")
+        if not file or form not in FORMATS:
+            raise click.BadParameter(f"{value!r} is not FORMAT:FILE with a format of {', '.join(FORMATS)}")
+        outputs.append(Output(form, Path(file)))
+    return tuple(outputs)
+
+
+def _list(name: str, metavar: str, text: str) -> Callable[[_Command], _Command]:
+    return click.option(name, multiple=True, metavar=metavar, callback=_words, help=text)
+
+
+def _stack(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+#: Everything that settings files can say, as flags, and which settings file is read.
+settings_options: Callable[[_Command], _Command] = _stack(
+    _list("--select", "RULE,…", "Check only these rules (code, name, factor or all)."),
+    _list("--ignore", "RULE,…", "Leave these rules out."),
+    _list("--extend-select", "RULE,…", "Check these rules too."),
+    click.option(
+        "--per-file-ignores",
+        multiple=True,
+        metavar="PATTERN:RULE,…",
+        help="Leave rules out in files that match a gitignore pattern.",
+    ),
+    _list("--exclude", "PATTERN,…", "Skip files that match a gitignore pattern."),
+    click.option("--force-exclude", is_flag=True, help="Apply excludes to files named on the command line too."),
+    click.option("--tensorflow", metavar="VERSION", help="The TensorFlow version that the code is meant for."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(["error", "warning", "info", "hint", "never"]),
+        help="Exit with 1 from this severity on.  [default: warning]",
+    ),
+    click.option(
+        "--config",
+        multiple=True,
+        metavar="FILE|TOML",
+        help="Read settings from this .toml file, or take this line of TOML.",
+    ),
+    click.option("--isolated", is_flag=True, help="Read no settings file."),
+    click.option("--pedantic", is_flag=True, help="Show hints too."),
+)
+
+#: Where the report goes.
+output_options: Callable[[_Command], _Command] = _stack(
+    click.option(
+        "--output-format",
+        type=click.Choice(FORMATS),
+        help="Format of standard output.  [default: full on a terminal, else concise]",
+    ),
+    click.option(
+        "--output",
+        callback=_output_files,
+        multiple=True,
+        metavar="FORMAT:FILE",
+        help="Write a report to a file as well; may be repeated.",
+    ),
+    click.option("--color/--no-color", default=None, help="Colour, or not.  [default: on a terminal]"),
+)
+
+
+def settings_from(flags: Mapping[str, Any], paths: Sequence[str | Path]) -> Settings:
+    """Return the settings for a run over `paths`, from the values of `settings_options` by parameter name."""
+    given = {name.replace("_", "-"): value for name, value in flags.items()}
+    return load_settings(_start(paths), given, isolated=flags["isolated"])
+
+
+def _start(paths: Sequence[str | Path]) -> Path:
+    """Return the deepest folder that holds all of `paths`."""
+    import os
+
+    folders = [path if path.is_dir() else path.parent for path in (Path(p).absolute() for p in paths)]
+    try:
+        return Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    except ValueError:  # several drives
+        return Path.cwd()
+
+
+def outputs_from(flags: Mapping[str, Any]) -> list[Output]:
+    """Return where the report goes, from the values of `output_options` by parameter name."""
+    import sys
+
+    form = flags["output_format"] or ("full" if sys.stdout.isatty() else "concise")
+    return [Output(form, None, flags["color"]), *flags["output"]]
