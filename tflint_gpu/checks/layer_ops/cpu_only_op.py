@@ -1,0 +1,73 @@
+"""TFG501: an op without a GPU kernel in the model, the loss or the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, judge_placement, loudest
+from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.program.kernels import cpu_only
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.kernels import CpuOnlyOp
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+#: APIs without a GPU kernel that other rules speak of: text, look-ups and decoding (string-layer-in-model), Python
+#: functions (python-op-in-model), prints and checks (debug-instrumentation-on); and what is no op of the step.
+ELSEWHERE = (
+    "tf.strings.",
+    "tf.lookup.",
+    "tf.as_string",
+    "tf.io.",
+    "tf.image.decode_",
+    "tf.data.",
+    "tf.py_function",
+    "tf.numpy_function",
+    "tf.compat.v1.py_func",
+    "tf.print",
+    "tf.debugging.",
+    "tf.summary.",
+)
+
+
+class CpuOnlyOpInStep(Check):
+    """A call in every training step that lowers to an op which only the CPU can run."""
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield calls in the training step whose op has no GPU kernel in TensorFlow's own kernel registry."""
+        if program.target.on_tensorflow and not hides_gpus(program):
+            yield from loudest(self._suspicions(program))
+
+    def _suspicions(self, program: Program) -> Iterator[Finding]:
+        for call in program.calls:
+            if not call.callee.startswith(("tf.", "keras.")) or call.callee.startswith(ELSEWHERE):
+                continue
+            op = cpu_only(call.callee, call)
+            if op is None or not in_training_step(call, program):
+                continue
+            jit = compiled(call, program)
+            if jit == "yes" and op.xla_ok:
+                continue
+            severity = Severity.INFO if jit == "auto" and op.xla_ok else None
+            yield self.at(call, _message(call.callee, op, jit), severity=severity, ops=tuple(op.ops))
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the time that the op takes on the CPU in each step."""
+        return judge_placement(finding, evidence)
+
+
+def _message(api: str, op: CpuOnlyOp, jit: str) -> str:
+    name = api.rpartition(".")[2]
+    remedy = f"; instead: {op.replacement}" if op.replacement else ""
+    if jit and op.xla_ok is False:
+        by_whom = "jit_compile=True" if jit == "yes" else "Keras 3's automatic XLA"
+        return f"{name} ({op.ops[0]}) has no GPU kernel and XLA cannot compile it: {by_whom} fails on it{remedy}"[
+            :199
+        ]
+    what = (
+        f"{name} ({op.ops[0]}) has no GPU kernel: every step copies its input to the CPU and back, the GPU waits"
+    )
+    return f"{what}{remedy}"[:199]

@@ -1,0 +1,132 @@
+"""TFG504: a ``with tf.device("/CPU:0")`` that holds a trained model or its step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest
+from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.findings import Finding, Measure, Related, Verdict
+from tflint_gpu.program.context import Region, Scope
+from tflint_gpu.program.values import Const
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.views import Model, Program, TrainingRun
+    from tflint_gpu.trace.evidence import Evidence
+
+#: Layers that hold no arithmetic worth a device.
+_LIGHT = ("Input", "InputLayer", "Flatten", "Reshape", "Dropout", "Rescaling", "Embedding")
+
+
+class ForcedCpuPlacement(Check):
+    """A device block of the CPU around the layers of a trained model, its training, or ops of its step."""
+
+    needles: ClassVar[tuple[str, ...]] = ("tf.device", ".device(", "import device")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield device blocks of the CPU that training runs in; around data or evaluation they are fine."""
+        if program.target.on_tensorflow and not hides_gpus(program):
+            yield from loudest(self._suspicions(program))
+
+    def _suspicions(self, program: Program) -> Iterator[Finding]:
+        towers = [call.args[0] for call in program.calls_to("keras.utils.multi_gpu_model") if call.args]
+        for model in program.models:
+            # The recipe of multi_gpu_model keeps the template's weights on the host: that rule speaks of it.
+            if model.trained and not any(tower is model for tower in towers):
+                yield from self._model(model)
+        for run in program.runs:
+            yield from self._run(run)
+        for step in program.steps:
+            if scope := cpu_scope(step.apply):
+                yield self._at(scope, step.apply, "the training step", "it")
+        for call in program.calls:
+            if call.callee.startswith(("tf.", "keras.layers.Layer.")) and call.context.region:
+                scope = _scope_inside(call)
+                if scope and in_training_step(call, program) and not _keeps_table(call):
+                    yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
+
+    def _model(self, model: Model) -> Iterator[Finding]:
+        places = [call for call in (model.call, *model.layers) if call is not None]
+        held = [call for call in places if cpu_scope(call)]
+        heavy = [call for call in held if call.callee.rpartition(".")[2] not in _LIGHT]
+        if heavy and _built_in_place(model):
+            scope = cpu_scope(heavy[0])
+            assert scope is not None
+            yield self._at(scope, heavy[0], "the model", "its layers are made here")
+
+    def _run(self, run: TrainingRun) -> Iterator[Finding]:
+        if run.call is not None and (scope := cpu_scope(run.call)):
+            yield self._at(scope, run.call, "the training", "it")
+
+    def _at(self, scope: Scope, call: Call, what: str, part: str) -> Finding:
+        return self.at(
+            scope.location,
+            f"this block pins {what} to the CPU, so the GPU gets none of that work; "
+            "keep only the input pipeline in it",
+            qualname=call.qualname,
+            related=(Related(call.location, f"{part} runs on the CPU" if part != "it" else "pinned to the CPU"),),
+        )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Look whether the ops of the step ran on the CPU of a machine with a GPU; else nothing is known."""
+        if evidence.environment.device.kind != "gpu":
+            return None
+        ran = [placement for placement in evidence.placements if placement.in_step and not placement.predicted]
+        on_cpu = [placement for placement in ran if placement.device == "cpu"]
+        if not ran:
+            return None
+        if not on_cpu:
+            return Judgement(Verdict.REFUTED, (Measure("cpu_ops_per_step", 0.0),))
+        spent = sum(placement.ms or 0.0 for placement in on_cpu)
+        share = share_of_step(spent, evidence)
+        count = Measure("cpu_ops_per_step", float(sum(placement.count for placement in on_cpu)))
+        return None if share is None else weigh(share, "cpu_op_share", "trace: ops on the CPU", count)
+
+
+def cpu_scope(call: Call) -> Scope | None:
+    """Return the innermost device block around `call` if it names the CPU for certain."""
+    scope = call.context.scope("device")
+    return scope if scope and _names_cpu(scope) else None
+
+
+def _names_cpu(scope: Scope) -> bool:
+    device = scope.value
+    return (
+        isinstance(device, Const)
+        and not device.soft
+        and isinstance(device.value, str)
+        and device.value.lower().lstrip("/").removeprefix("device:").startswith("cpu")
+    )
+
+
+def _scope_inside(call: Call) -> Scope | None:
+    """Return the CPU block between `call` and the region it runs in."""
+    for frame in call.context:
+        if isinstance(frame, Region):
+            return None
+        if isinstance(frame, Scope) and frame.kind == "device":
+            return frame if _names_cpu(frame) else None
+    return None
+
+
+def _keeps_table(call: Call) -> bool:
+    """Say whether `call` looks rows up: a table too large for the GPU is kept on the host on purpose."""
+    return "lookup" in call.callee or call.callee in ("tf.gather", "tf.Variable")
+
+
+def _built_in_place(model: Model) -> bool:
+    """Say whether the block holds when variables are made: without an input shape that is first in training."""
+    if model.kind in ("functional", "application", "loaded"):
+        return True
+    if model.kind == "sequential":
+        return any(
+            call.callee in ("keras.Input", "keras.layers.InputLayer")
+            or "input_shape" in call.kwargs
+            or "input_dim" in call.kwargs
+            or "batch_input_shape" in call.kwargs
+            for call in model.layers
+        )
+    return False

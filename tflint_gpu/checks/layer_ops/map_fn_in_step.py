@@ -1,0 +1,155 @@
+"""TFG506: a loop over the batch or over time inside the step, where one batched op would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loudest
+from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.findings import Finding, Measure, Severity
+from tflint_gpu.program.values import Element, Items, Produced, Subscript, Tensor, constant, walk
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Loop
+    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+#: Loops over the leading dimension: each row is on its own, so one batched op can do all of them.
+MAPS = ("tf.map_fn", "keras.backend.map_fn", "keras.ops.map")
+
+#: Loops that carry state from round to round: often there is no closed form.
+CARRIED = (
+    "tf.scan",
+    "tf.foldl",
+    "tf.foldr",
+    "tf.while_loop",
+    "tf.compat.v1.foldl",
+    "tf.compat.v1.foldr",
+    "keras.backend.foldl",
+    "keras.backend.foldr",
+    "keras.ops.scan",
+    "keras.ops.while_loop",
+    "keras.ops.fori_loop",
+    "keras.ops.associative_scan",
+)
+
+#: Rounds up to which a loop is no loop worth a word: critic steps, scales of a pyramid, colour channels.
+FEW = 4
+
+#: Beyond this many rounds a critic's or an inner optimizer's constant number of steps is no longer plausible.
+_RANGES = ("builtins.range", "tf.range", "builtins.enumerate", "builtins.zip")
+
+
+class MapFnInStep(Check):
+    """A ``map_fn``, a scan or a Python loop over slices of a tensor in the training step."""
+
+    needles: ClassVar[tuple[str, ...]] = (
+        "map_fn",
+        "scan",
+        "fold",
+        "while_loop",
+        "fori_loop",
+        "ops.map",
+        "range(",
+        "unstack(",
+        "for ",
+    )
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield loops of the step that launch a few small kernels for each row or time step."""
+        if program.target.on_tensorflow and not hides_gpus(program):
+            yield from loudest((*self._functions(program), *self._loops(program)))
+
+    def _functions(self, program: Program) -> Iterator[Finding]:
+        for call in program.calls_to(*MAPS, *CARRIED):
+            rounds = _rounds(call.argument("elems", 1))
+            if (rounds is not None and rounds <= FEW) or not in_training_step(call, program):
+                continue
+            name = call.callee.rpartition(".")[2]
+            if call.callee in MAPS:
+                severity = Severity.INFO if compiled(call, program) == "yes" else None
+                message = (
+                    f"{name} in the step runs row by row: small kernels one after the other leave the GPU idle; "
+                    "use broadcasting, einsum or gather on the whole batch"
+                )
+            else:
+                severity = Severity.INFO
+                message = (
+                    f"{name} in the step runs round by round with small kernels, and the GPU idles between them; "
+                    "if there is a closed form, such as a cumulative op, use it"
+                )
+            yield self.at(call, message, severity=severity)
+
+    def _loops(self, program: Program) -> Iterator[Finding]:
+        for loop in program.loops:
+            if loop.count is not None and loop.count <= FEW:
+                continue
+            sliced = next((call for call in loop.calls if _takes_slice(call, loop)), None)
+            if sliced is None or not in_training_step(sliced, program) or not _in_region(sliced, loop):
+                continue
+            # A comprehension carries no state from round to round; a statement may be a true recurrence.
+            apart = loop.kind not in ("for", "while")
+            message = (
+                "this loop takes a tensor apart slice by slice, so each round launches small kernels and the GPU "
+                "idles between; work on the whole tensor at once"
+            )
+            yield self.at(
+                loop.location, message, severity=None if apart else Severity.INFO, qualname=loop.qualname
+            )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the time of the ops that the lines made, where a GPU is launch-bound or a CPU measured them."""
+        here = [p for p in evidence.placements if p.in_step and touches(p.spot, finding.location)]
+        launch = evidence.share("launch")
+        if evidence.gpu_busy_share is not None:
+            kernels = evidence.kernels
+            if not here or kernels is None or launch is None:
+                return None
+            return weigh(launch, "launch_share", "trace: launching kernels", Measure("kernels", kernels.per_step))
+        times = [placement.ms for placement in here if placement.ms is not None]
+        share = share_of_step(sum(times), evidence) if times else None
+        return None if share is None else weigh(share, "loop_share", "trace: ops of the loop, on a CPU")
+
+
+def _rounds(elems: Value | None) -> int | None:
+    """Return over how many rows a function maps, where literals say it."""
+    if isinstance(elems, Items) and elems.complete and elems.kind == "list":
+        return len(elems.items)
+    if isinstance(elems, Tensor) and elems.origin is not None and elems.origin.callee == "tf.range":
+        count = constant(elems.origin.args[-1]) if len(elems.origin.args) == 1 else None
+        return count if isinstance(count, int) else None
+    return None
+
+
+def _takes_slice(call: Call, loop: Loop) -> bool:
+    """Say whether an argument of `call` is a slice of a tensor by the loop's variable, or a row the loop draws."""
+    for value in (*call.args, *call.kwargs.values()):
+        for part in walk(value):
+            if isinstance(part, Subscript) and _is_drawn(part.key, loop) and _may_be_tensor(part.base):
+                return True
+            if isinstance(part, Element) and part.source is loop.iterable and isinstance(part.source, Tensor):
+                return not _is_range(part.source)
+    return False
+
+
+def _is_drawn(key: Value, loop: Loop) -> bool:
+    return any(isinstance(part, Element) and part.source is loop.iterable for part in walk(key))
+
+
+def _may_be_tensor(base: Value) -> bool:
+    return isinstance(base, Tensor)
+
+
+def _is_range(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return value.origin is not None and value.origin.callee in _RANGES
+    return isinstance(value, Produced) and value.callee in _RANGES
+
+
+def _in_region(call: Call, loop: Loop) -> bool:
+    """Say whether `loop` runs inside the region of `call`: a loop around the step is the training loop itself."""
+    return any(frame is loop for frame in call.context.frames())

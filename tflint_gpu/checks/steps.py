@@ -1,0 +1,132 @@
+"""What is known of the training step: which calls belong to it, and how a trace judges where their ops ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Judgement
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Measure, Verdict
+from tflint_gpu.program.context import Region, Scope
+from tflint_gpu.program.values import Const, GraphFunction, Items, Operation, Parameter, constant, is_true, walk
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Guard
+    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence, Placement
+
+
+def loudest(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield one finding a place, the loudest: the same text is met once in every context that reaches it."""
+    kept: dict[object, Finding] = {}
+    for finding in findings:
+        other = kept.get(finding.location)
+        if other is None or finding.severity > other.severity:
+            kept[finding.location] = finding
+    yield from kept.values()
+
+
+def in_training_step(call: Call, program: Program) -> bool:
+    """Say whether `call` runs in every training step: in model, loss or step, and not in input or inference."""
+    context = call.context
+    regions = set(context.regions)
+    if regions & {"dataset", "loader", "test-step", "epoch-callback"} or context.debug:
+        return False
+    if context.periodic or any(_inference_only(guard) for guard in context.all_guards):
+        return False
+    if regions & {"train-step", "loss", "model"}:
+        return True
+    tapes = {step.tape for step in program.steps}
+    if any(isinstance(frame, Scope) and frame.kind == "tape" and frame.location in tapes for frame in context):
+        return True
+    functions = {id(owner) for step in program.steps for owner in _graph_owners(step.apply)}
+    if any(id(owner) in functions for owner in _graph_owners(call)):
+        return True
+    drivers = {id(step.loop) for step in program.steps if step.loop is not None}
+    return any(id(loop) in drivers for loop in context.loops[:1])
+
+
+def _graph_owners(call: Call) -> list[object]:
+    frames = (frame for frame in call.context if isinstance(frame, Region) and frame.kind == "graph")
+    return [frame.owner for frame in frames if frame.owner is not None]
+
+
+def _inference_only(guard: Guard) -> bool:
+    """Say whether a branch is taken by inference alone: ``if not training``."""
+    test = guard.test
+    return (
+        isinstance(test, Operation)
+        and test.operator == "not"
+        and any(isinstance(part, Parameter) and part.name == "training" for part in walk(test))
+    )
+
+
+def hides_gpus(program: Program) -> bool:
+    """Say whether the program switches every GPU off by itself: then nothing here is about a GPU."""
+    for setting in program.settings:
+        if setting.name == "CUDA_VISIBLE_DEVICES" and _nothing(setting.value):
+            return True
+    return any(_no_devices(call) for call in program.calls_to("tf.config.set_visible_devices"))
+
+
+def _nothing(value: Value) -> bool:
+    return isinstance(value, Const) and str(value.value).strip() in ("", "-1")
+
+
+def _no_devices(call: Call) -> bool:
+    devices, kind = call.argument("devices", 0), call.constant("device_type", 1)
+    return isinstance(devices, Items) and devices.complete and not devices.items and kind in ("GPU", None)
+
+
+def placements_of(finding: Finding, evidence: Evidence) -> list[Placement]:
+    """Return the ops of the step that the lines of `finding` made.
+
+    Keras replays the layers of a functional model, so their ops carry the line of ``fit``: the op types that the
+    check wrote into ``detail["ops"]`` find them there.
+    """
+    in_step = [placement for placement in evidence.placements if placement.in_step]
+    here = [placement for placement in in_step if touches(placement.spot, finding.location)]
+    wanted = finding.detail.get("ops", ())
+    if not wanted:
+        return here
+    return [placement for placement in here or in_step if placement.op in wanted]
+
+
+def judge_placement(finding: Finding, evidence: Evidence) -> Judgement | None:
+    """Judge by the time that the finding's ops spend on the CPU; None where the trace did not see them there."""
+    found = placements_of(finding, evidence)
+    if not found or not evidence.step_ms:
+        return None
+    on_cpu = [placement for placement in found if placement.device == "cpu"]
+    if not on_cpu:
+        return Judgement(Verdict.REFUTED, (Measure("cpu_ops_per_step", 0.0),))
+    times = [placement.ms for placement in on_cpu if placement.ms is not None]
+    if not times:
+        return None
+    measures = (
+        Measure("cpu_ops_per_step", float(sum(placement.count for placement in on_cpu))),
+        Measure("cpu_op_time", sum(times), "ms"),
+    )
+    predicted = all(placement.predicted for placement in on_cpu)
+    basis = "trace: time of these ops on the CPU" + (" (predicted placement)" if predicted else "")
+    names = ", ".join(sorted({placement.op for placement in on_cpu})[:2])
+    message = f"{finding.message[:140].rstrip('.')} (predicted: no GPU kernel for {names})" if predicted else None
+    return weigh(sum(times) / evidence.step_ms, "cpu_op_share", basis, *measures, message=message)
+
+
+def compiled(call: Call, program: Program) -> str:
+    """Say how XLA treats the step of `call`: ``yes`` by the code's own word, ``auto`` by Keras 3, else ""."""
+    owners = [frame.owner for frame in call.context if isinstance(frame, Region)]
+    if any(isinstance(owner, GraphFunction) and owner.jit for owner in owners):
+        return "yes"
+    if any(isinstance(owner, GraphFunction) for owner in owners):
+        return ""
+    words = [compile_.argument("jit_compile") for model in program.models for compile_ in model.compiles]
+    if words and all(is_true(word) for word in words):
+        return "yes"
+    if program.target.legacy_keras or any(word is not None and constant(word) is not True for word in words):
+        return ""
+    return "auto" if words else ""
