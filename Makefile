@@ -1,0 +1,38 @@
+# Everything here works on a machine that has Python 3.10 or later, make and git.
+#   make demo   trace a script whose input is slow, and print the report
+#   make test   run the tests          make lint   style and types
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# TensorFlow has wheels for these Pythons; a newer python3 still serves everything but the trace.
+FIND_PYTHON := for python in python3 python3.13 python3.12 python3.11 python3.10; do \
+	  $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && break; \
+	  python=; \
+	done; \
+	[ -n "$$python" ] || { echo "Python 3.10 to 3.13 is needed and was not found" >&2; exit 1; }
+
+.PHONY: demo test lint clean
+
+demo: $(STAMP)
+	@$(BIN)/tflint-gpu trace --output-format full fixtures/slow_input/train.py; \
+	status=$$?; [ $$status -le 1 ] || exit $$status
+
+# The tests that start TensorFlow measure time, so nothing else runs beside them.
+test: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 -m "not trace and not install"
+	$(BIN)/python -m pytest -q -m "trace or install"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(STAMP): pyproject.toml
+	@$(FIND_PYTHON); $$python -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[trace]" --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .tflint-gpu
