@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflint_gpu.checks.check import Judgement
-from tflint_gpu.findings import Impact, Measure, Severity, Verdict
+from tflint_gpu.findings import Impact, Location, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import Evidence, WhatIf
 
 #: Below this share of the step a true cause is not worth anybody's time.
@@ -58,3 +58,25 @@ def share_of_step(milliseconds: float | None, evidence: Evidence) -> float | Non
     if milliseconds is None or not step:
         return None
     return min(1.0, milliseconds / step)
+
+
+def place_of(evidence: Evidence) -> Location:
+    """Return where a finding about the step as a whole stands: the line that drives it, else the traced script."""
+    spot = evidence.window.spot if evidence.window else None
+    if spot is not None:
+        return Location(spot.path, spot.line, cell=spot.cell)
+    scripts = [word for word in evidence.command if word.endswith((".py", ".ipynb"))]
+    return Location((scripts or list(evidence.command) or ["."])[-1 if not scripts else 0], 1)
+
+
+def without_overhead(share: float, evidence: Evidence) -> float:
+    """Return `share` of the profiled step as a share of the plain step, less what profiling added to it.
+
+    The profiler slows the host, above all where kernels are small: host-side time is over-read by as much as
+    profiled steps are longer than plain ones.
+    """
+    if not evidence.steps or not evidence.step_ms:
+        return share
+    profiled = sum(step.step_ms for step in evidence.steps) / len(evidence.steps)
+    added = max(0.0, profiled - evidence.step_ms)
+    return max(0.0, share * profiled - added) / max(profiled - added, 1e-9)

@@ -1,0 +1,155 @@
+"""TFG904: instruments for debugging that were left on in training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.environment.per_batch_callback_work import profiles_long
+from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.program.values import Call, Const
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Context
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_PLACEMENT = ("tf.debugging.set_log_device_placement", "tf.config.experimental.set_log_device_placement")
+_NUMERICS = "tf.debugging.enable_check_numerics"
+_DUMPS = "tf.debugging.experimental.enable_dump_debug_info"
+
+#: Assertions about values: computed on the device, read by the host. Those about shapes and types are free.
+_VALUE_ASSERTIONS = tuple(
+    f"tf.debugging.{name}"
+    for name in (
+        "Assert",
+        "assert_equal",
+        "assert_none_equal",
+        "assert_less",
+        "assert_less_equal",
+        "assert_greater",
+        "assert_greater_equal",
+        "assert_positive",
+        "assert_negative",
+        "assert_non_negative",
+        "assert_non_positive",
+        "assert_near",
+        "assert_all_finite",
+        "check_numerics",
+    )
+)
+
+
+class DebugInstrumentationOn(Check):
+    """Reports placement logs, numeric checks, dumps, prints and profilers that run in every step."""
+
+    needles = (
+        "log_device_placement",
+        "tf.debugging",
+        "debugging",
+        "tf.print",
+        "CUDA_LAUNCH_BLOCKING",
+        "TF_CPP_VMODULE",
+        "xla_dump_to",
+        "profile_batch",
+        "profiler",
+        "check_numerics",
+    )
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield what is on without a branch that could leave it off."""
+        yield from self._switches(program)
+        yield from self._settings(program)
+        yield from self._in_step(program)
+        for call in program.calls_to("keras.callbacks.TensorBoard"):
+            if profiles_long(call) and not call.constant("histogram_freq"):
+                yield self.at(
+                    call,
+                    "More than a hundred batches are profiled: every kernel is recorded and the host falls "
+                    "behind. Ten batches tell the same.",
+                )
+        starts = [call for call in program.calls_to("tf.profiler.experimental.start") if _sure(call.context)]
+        if starts and not any(program.calls_to("tf.profiler.experimental.stop")):
+            yield self.at(
+                starts[0],
+                "The profiler is started and never stopped: every kernel of the whole run is recorded. "
+                "Stop it after a few steps.",
+            )
+
+    def _switches(self, program: Program) -> Iterator[Finding]:
+        for call in program.calls_to(*_PLACEMENT):
+            value = call.argument("enabled", 0)
+            if isinstance(value, Const) and value.value is True and _sure(call.context):
+                yield self.at(
+                    call,
+                    "Every eager op and every new graph now prints its device, and the GPU waits for the console. "
+                    "Remove it after the check.",
+                    severity=Severity.INFO if value.soft else self.severity,
+                )
+        for call in program.calls_to(_NUMERICS, _DUMPS):
+            if _sure(call.context):
+                yield self.at(
+                    call,
+                    "Every tensor of every step is now checked or dumped on the host, and the GPU waits for it. "
+                    "Remove it after debugging.",
+                )
+
+    def _settings(self, program: Program) -> Iterator[Finding]:
+        for setting in program.settings:
+            value = setting.value
+            if not isinstance(value, Const) or not _sure(setting.context):
+                continue
+            message = _of_setting(setting.name, str(value.value))
+            if message:
+                yield self.at(
+                    setting.location,
+                    message,
+                    severity=Severity.INFO if value.soft else self.severity,
+                    qualname=setting.qualname,
+                )
+
+    def _in_step(self, program: Program) -> Iterator[Finding]:
+        if not program.target.on_tensorflow:
+            return
+        for call in program.calls_to("tf.print"):
+            if _in_traced_step(call):
+                yield self.at(
+                    call,
+                    "tf.print copies its tensors to the host in every step and keeps XLA off. Remove it, or print "
+                    "every few hundred steps.",
+                )
+        for call in program.calls_to(*_VALUE_ASSERTIONS):
+            if _in_traced_step(call):
+                yield self.at(
+                    call,
+                    "This assertion is evaluated and read by the host in every step. Check the data once, outside "
+                    "the step, instead.",
+                    severity=Severity.INFO,
+                )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge what has an op of its own in the step by that op's time; switches leave no such mark."""
+        placed = [op for op in evidence.placements if op.in_step and op.ms and touches(op.spot, finding.location)]
+        share = share_of_step(sum(op.ms or 0.0 for op in placed), evidence) if placed else None
+        return None if share is None else weigh(share, "op_share", "trace: time of these ops")
+
+
+def _sure(context: Context) -> bool:
+    return not context.all_guards
+
+
+def _in_traced_step(call: Call) -> bool:
+    return call.context.in_graph and call.context.in_step and not call.context.all_guards
+
+
+def _of_setting(name: str, value: str) -> str | None:
+    if name == "CUDA_LAUNCH_BLOCKING" and value not in ("", "0"):
+        return "CUDA_LAUNCH_BLOCKING makes the host wait for every kernel, so that nothing overlaps. Remove it."
+    if name == "TF_CPP_VMODULE" and value:
+        return "TF_CPP_VMODULE writes a log line for ops in every step, and the GPU waits for it. Remove it."
+    if name in ("XLA_FLAGS", "TF_XLA_FLAGS") and "--xla_dump_to" in value:
+        return "Every compiled graph is dumped to disk, which makes compilation wait. Remove --xla_dump_to."
+    return None

@@ -1,0 +1,142 @@
+"""TFG901: training that cannot see the GPU it is meant for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.verdicts import place_of
+from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.program.values import Call, Const, Items, Mapping
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Context
+    from tflint_gpu.program.views import Program, Requirement
+    from tflint_gpu.trace.evidence import Evidence
+
+_MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+#: What CUDA takes for a device: an index, a GPU's or a MIG slice's id. At the first other word it stops reading.
+_DEVICE = re.compile(r"\s*(\d+|GPU-[0-9a-fA-F-]+|MIG-\S+)\s*\Z")
+
+_HIDERS = ("tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices")
+_CONFIGS = ("tf.compat.v1.ConfigProto", "tf.ConfigProto")
+
+#: Builds of TensorFlow that have no GPU code.
+_CPU_BUILDS = ("tensorflow-cpu", "tf-nightly-cpu", "intel-tensorflow", "tensorflow-cpu-aws", "tensorflow-intel")
+_GPU_BUILDS = ("tensorflow", "tensorflow-gpu", "tf-nightly", "tf-nightly-gpu")
+
+#: Words in a requirement file's path that say it is not what training runs on, or is for CPUs on purpose.
+_OTHER_USE = re.compile(
+    r"cpu|doc|test|lint|(?<![a-z])ci(?![a-z])|serv|infer|deploy|web|app|lambda|mac", re.IGNORECASE
+)
+
+
+class GpuNotVisible(Check):
+    """Reports masks that hide every GPU from a training program and packages that cannot use one."""
+
+    needles = ("VISIBLE_DEVICES", "set_visible_devices", "device_count", "fit(", "GradientTape", "train_on_batch")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield masks and packages; nothing where the program trains nothing or chooses at run time."""
+        if not program.target.on_tensorflow or not program.trains():
+            return
+        for setting in program.settings:
+            value = setting.value
+            if setting.name not in _MASKS or not isinstance(value, Const) or not _hides(str(value.value)):
+                continue
+            if _unconditional(setting.context, setting.qualname):
+                yield self.at(
+                    setting.location,
+                    f"{setting.name} = {str(value.value)[:40]!r} hides every GPU from TensorFlow: training runs "
+                    "on the CPU. Remove it, or name the GPU's index.",
+                    severity=Severity.INFO if value.soft else self.severity,
+                    qualname=setting.qualname,
+                )
+        for call in program.calls_to(*_HIDERS):
+            devices = call.argument("devices", 0)
+            empty = isinstance(devices, Items) and devices.complete and not devices.items
+            if empty and call.constant("device_type", 1) == "GPU" and _unconditional(call.context, call.qualname):
+                yield self.at(call, "This hides every GPU from TensorFlow: training runs on the CPU. Remove it.")
+        for call in program.calls_to(*_CONFIGS):
+            if _counts_no_gpu(call) and _unconditional(call.context, call.qualname):
+                yield self.at(
+                    call, "device_count says there is no GPU: the session runs on the CPU. Remove the entry."
+                )
+        yield from self._packages(program)
+
+    def _packages(self, program: Program) -> Iterator[Finding]:
+        for requirement in program.requirements:
+            others = [other.name for other in program.requirements if _same_file(other, requirement)]
+            if requirement.marker or _OTHER_USE.search(requirement.location.path):
+                continue
+            if requirement.name in _CPU_BUILDS and not any(name in _GPU_BUILDS for name in others):
+                yield self.at(
+                    requirement.location,
+                    f"{requirement.name} has no GPU code: training runs on the CPU whatever is installed beside "
+                    "it. Use tensorflow[and-cuda].",
+                )
+            elif requirement.name == "tensorflow-gpu" and _newer_than_package(requirement.specifier):
+                yield self.at(
+                    requirement.location,
+                    "The package tensorflow-gpu ended with 2.11; 2.12 is a shell that fails to install, and "
+                    "nothing sees the GPU. Use tensorflow[and-cuda].",
+                )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the device the steps ran on: a machine without a GPU proves nothing."""
+        environment = evidence.environment
+        if environment.device.kind == "gpu":
+            return Judgement(Verdict.REFUTED, (Measure("gpus", environment.device.count),))
+        if environment.cuda_build is False or _machine_has_gpu(evidence):
+            return Judgement(Verdict.CONFIRMED, (Measure("gpus", 0),))
+        return None
+
+    def observe(self, evidence: Evidence) -> Iterator[Finding]:
+        """Yield a run on the CPU of a machine whose driver shows a GPU."""
+        if evidence.environment.device.kind == "gpu" or not _machine_has_gpu(evidence):
+            return
+        why = (
+            "this TensorFlow is built without CUDA" if evidence.environment.cuda_build is False else "it is hidden"
+        )
+        found = self.at(
+            place_of(evidence),
+            f"This machine has a GPU and the steps ran on the CPU: {why}, or its libraries do not load. "
+            "Run `tflint-gpu doctor`.",
+        )
+        yield found.with_verdict(Verdict.OBSERVED, evidence=(Measure("gpus", 0),))
+
+
+def _hides(mask: str) -> bool:
+    """Say whether `mask` leaves no GPU: it is empty, or its first entry is no device."""
+    return not _DEVICE.match(mask.split(",")[0])
+
+
+def _unconditional(context: Context, qualname: str) -> bool:
+    """Say whether the code surely runs in this process: no branch decides, and somebody calls its function."""
+    return not context.all_guards and (not qualname or bool(context.activations)) and not context.region
+
+
+def _counts_no_gpu(call: Call) -> bool:
+    counts = call.argument("device_count")
+    if not isinstance(counts, Mapping):
+        return False
+    value = counts.items.get("GPU")
+    return isinstance(value, Const) and value.value == 0 and not value.soft
+
+
+def _same_file(one: Requirement, other: Requirement) -> bool:
+    return one.location.path == other.location.path
+
+
+def _newer_than_package(specifier: str) -> bool:
+    """Say whether the newest version that `specifier` allows is past the last real tensorflow-gpu, 2.11."""
+    pins = re.findall(r"(===|==|~=|<=|<)\s*(\d+)\.(\d+)", specifier)
+    return all((int(major), int(minor)) >= (2, 12 if sign != "<" else 13) for sign, major, minor in pins)
+
+
+def _machine_has_gpu(evidence: Evidence) -> bool:
+    samples = evidence.samples
+    return samples is not None and bool(samples.memory_total_bytes)

@@ -1,0 +1,79 @@
+"""TFG601: a gradient step that Python drives op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import adapts, drives_environment, function_of_tape, judge_eager, span
+from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.program.context import Loop
+from tflint_gpu.program.values import Items, Produced, Value, is_true
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program, Step
+    from tflint_gpu.trace.evidence import Evidence
+
+#: With one of these on, the steps are eager because of the switch, which is run-eagerly-enabled's finding.
+_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+
+
+class EagerTrainStep(Check):
+    """Reports gradient steps in a Python loop that no ``tf.function`` surrounds."""
+
+    needles = ("GradientTape", "minimize(")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield one finding a loop or step function."""
+        if not program.target.on_tensorflow or any(
+            is_true(call.argument("run_eagerly", 0)) for call in program.calls_to(*_SWITCHES)
+        ):
+            return
+        seen = set()
+        for step in program.steps:
+            if step.loop is None or not _by_hand(step):
+                continue
+            function = function_of_tape(step)
+            start = function.function.location if function else step.loop.location
+            if start in seen:
+                continue
+            seen.add(start)
+            related = (Related(step.loop.location, "this loop drives it"),) if function else ()
+            yield self.at(
+                span(start, step.tape),
+                "Python runs this training step op by op: the GPU waits for the host between its kernels. "
+                "Put the whole step into a tf.function.",
+                severity=self._severity(step, step.loop),
+                qualname=function.function.qualname if function else step.apply.qualname,
+                related=related,
+            )
+
+    def _severity(self, step: Step, loop: Loop) -> Severity:
+        """Lower the voice where eager control flow is the method, or a picture is what is trained."""
+        if drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
+            return Severity.INFO
+        return self.severity
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the ops that Python executed one by one in each step."""
+        return judge_eager(evidence)
+
+
+def _by_hand(step: Step) -> bool:
+    context = step.apply.context
+    traced = {"graph", "train-step", "test-step", "dataset"}
+    once = step.loop is not None and step.loop.count is not None and step.loop.count <= 1
+    return step.eager and not once and not context.debug and not traced & set(context.regions)
+
+
+def _optimizes_inputs(step: Step) -> bool:
+    """Say whether the pairs handed to the optimizer are spelt out over variables made by hand (style transfer)."""
+    pairs = step.apply.argument("grads_and_vars", 0)
+    if not isinstance(pairs, Items) or not pairs.complete or not pairs.items:
+        return False
+    return all(isinstance(pair, Items) and _is_variable(pair.items[-1]) for pair in pairs.items if pair)
+
+
+def _is_variable(value: Value) -> bool:
+    return isinstance(value, Produced) and value.callee == "tf.Variable"

@@ -1,0 +1,154 @@
+"""TFG603: a ``tf.function`` that is traced again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import changes_every_round, epoch_functions, is_memoised
+from tflint_gpu.checks.shapes import varying_lengths
+from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.program.context import Guard, Loop
+from tflint_gpu.program.values import Call, Function, GraphFunction
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence, TracedFunction
+
+#: A function made anew this often, in a loop over a few models or folds, is no loss worth a word.
+FEW_ROUNDS = 4
+
+#: Options that settle the shapes or types a function is traced for.
+_SHAPE_OPTIONS = ("input_signature", "reduce_retracing", "experimental_relax_shapes")
+
+
+class FunctionRetracing(Check):
+    """Reports graph functions made per call, and ones called with Python numbers or shapes that change."""
+
+    needles = ("tf.function", "function(", "@function", "def_function")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield one finding a function and cause."""
+        if not program.target.on_tensorflow:
+            return
+        epochs = epoch_functions(program)
+        for function in program.functions:
+            if function.made.context.debug:
+                continue
+            if (loop := _made_anew(function)) is not None:
+                yield self.at(
+                    function.made,
+                    "A new tf.function is made in every round, so each is traced again and never reused: "
+                    "the GPU waits for tracing. Make it once, outside.",
+                    related=(Related(loop.location, "this loop makes it again and again"),),
+                    name=_name_of(function),
+                )
+                continue
+            yield from self._arguments(function, epoch=function in epochs)
+            yield from self._shapes(function)
+
+    def _arguments(self, function: GraphFunction, *, epoch: bool) -> Iterator[Finding]:
+        if "input_signature" in function.options:
+            return
+        for call in function.calls:
+            for key in _changing_numbers(call):
+                yield self.at(
+                    call.places.get(key, call.location),
+                    "A Python number that changes with every call makes tf.function trace a new graph each time: "
+                    "pass tf.constant(...) or a tensor.",
+                    severity=Severity.INFO if epoch else self.severity,
+                    qualname=call.qualname,
+                    name=_name_of(function),
+                    related=(Related(function.made.location, "the function that is traced again"),),
+                )
+                break
+
+    def _shapes(self, function: GraphFunction) -> Iterator[Finding]:
+        """Yield a function that is fed batches of changing length; compiled ones are xla-shape-churn's."""
+        if function.jit or any(option in function.options for option in _SHAPE_OPTIONS):
+            return
+        for call in function.calls:
+            stage = next((found for value in call.args if (found := varying_lengths(value)) is not None), None)
+            if stage is None:
+                continue
+            yield self.at(
+                function.made,
+                "Each new batch length traces this function again: the GPU waits for tracing. "
+                "Add reduce_retracing=True or pad to a fixed length.",
+                name=_name_of(function),
+                related=(Related(stage.location, "batches of changing length are made here"),),
+            )
+            return
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by how often the runtime traced the function after warm-up."""
+        seen = [traced for traced in evidence.functions if _is(traced, finding)]
+        if not seen:
+            return None
+        again = sum(traced.retraces_after_warmup for traced in seen)
+        traces, calls = (sum(traced.traces for traced in seen), sum(traced.calls for traced in seen))
+        figures = (Measure("traces", traces), Measure("calls", calls), Measure("retraces_after_warmup", again))
+        if not again:
+            return Judgement(Verdict.REFUTED, figures)
+        share = _share(seen, again, evidence)
+        if share is None:
+            return Judgement(Verdict.CONFIRMED, figures)
+        return weigh(share, "tracing_share", "trace: time spent tracing", *figures)
+
+
+def _made_anew(function: GraphFunction) -> Loop | None:
+    """Return the loop that makes the function again in every round and calls what it made only in that round."""
+    made = function.made.context
+    if not function.calls or is_memoised(made):
+        return None
+    loop = None
+    for frame in made:
+        if isinstance(frame, Guard):
+            return None
+        if isinstance(frame, Loop):
+            loop = frame
+            break
+    if loop is None or (loop.count is not None and loop.count <= FEW_ROUNDS):
+        return None
+    for call in function.calls:
+        for frame in call.context:
+            if frame is loop:
+                break
+            if isinstance(frame, Loop):
+                return None
+    return loop
+
+
+def _changing_numbers(call: Call) -> Iterator[int | str]:
+    loop = next(iter(call.context.loops), None)
+    if loop is None or call.context.in_graph or (loop.count is not None and loop.count <= FEW_ROUNDS):
+        return
+    if call.context.guards:
+        return
+    yield from (key for key, value in enumerate(call.args) if changes_every_round(value, loop))
+    yield from (key for key, value in call.kwargs.items() if changes_every_round(value, loop))
+
+
+def _name_of(function: GraphFunction) -> str:
+    return function.function.name if isinstance(function.function, Function) else ""
+
+
+def _is(traced: TracedFunction, finding: Finding) -> bool:
+    if touches(traced.spot, finding.location) or touches(traced.caller, finding.location):
+        return True
+    name = finding.detail.get("name")
+    near = traced.spot is not None and traced.spot.path == finding.location.path
+    return bool(name) and near and traced.name.rpartition(".")[2] == name
+
+
+def _share(seen: list[TracedFunction], again: int, evidence: Evidence) -> float | None:
+    """Return the share of a step that tracing takes: the mean time of a trace, times those a step causes."""
+    timed = [traced for traced in seen if traced.trace_ms is not None and traced.traces]
+    steps = evidence.window.steps if evidence.window else 0
+    if not timed or not steps:
+        return None
+    each = sum(traced.trace_ms or 0.0 for traced in timed) / sum(traced.traces for traced in timed)
+    return share_of_step(each * again / steps, evidence)

@@ -1,0 +1,130 @@
+"""TFG604: Python reads a tensor in every step, so host and GPU take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import (
+    drives_environment,
+    in_every_round,
+    is_tensor,
+    outermost_per_line,
+    shows_tensor,
+    step_loops,
+)
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Location, Measure, Related, Severity, Verdict
+from tflint_gpu.program.context import Guard, Loop, Region
+from tflint_gpu.program.values import Call, Items, Mapping, Value
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_NUMBERS = ("builtins.float", "builtins.int", "builtins.bool", "builtins.round")
+_TEXTS = ("builtins.print", "builtins.str", "builtins.repr", "tf.print", "absl.logging.info", "logging.info")
+_SUMMARIES = "tf.summary."
+_LOGGERS = ("wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "comet_ml.Experiment().log_metric")
+_PROGRESS = (".set_postfix", ".set_description", ".set_postfix_str", ".set_description_str")
+
+
+class HostSyncInStep(Check):
+    """Reports reads of tensors that surely happen in every round of a training loop."""
+
+    needles = ("GradientTape", "minimize(")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield one finding a statement."""
+        if not program.target.on_tensorflow:
+            return
+        for loop in step_loops(program):
+            severity = Severity.INFO if drives_environment(loop) else self.severity
+            related = (Related(loop.location, "in every round of this loop"),)
+            syncs = {id(call): what for call in loop.calls if (what := _sync(call)) and _surely(call, loop)}
+            for call in outermost_per_line(call for call in loop.calls if id(call) in syncs):
+                yield self.at(
+                    call,
+                    f"{syncs[id(call)]} waits for the GPU in every step, then the GPU waits for Python. "
+                    "Keep the tensor; read it every 100 steps or once an epoch.",
+                    severity=severity,
+                    related=related,
+                )
+            for place, qualname in _branches(loop):
+                yield self.at(
+                    place,
+                    "Branching on a tensor waits for the GPU in every step, then the GPU waits for Python. "
+                    "Use tf.cond or tf.where in the step, or test once an epoch.",
+                    severity=severity,
+                    qualname=qualname,
+                    related=related,
+                )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the copies to the host in each step and by what the GPU idles outside input wait.
+
+        Nothing is concluded without a traced GPU: on a CPU reading a tensor costs nothing.
+        """
+        busy, copies = evidence.gpu_busy_share, evidence.copies
+        if busy is None or copies is None:
+            return None
+        count = Measure("device_to_host_copies_per_step", round(copies.device_to_host_count, 2))
+        if copies.device_to_host_count < 1:
+            return Judgement(Verdict.REFUTED, (count,))
+        idle = 1.0 - busy - (evidence.share("input_wait") or 0.0)
+        return weigh(max(0.0, idle), "idle_share", "trace: GPU idle outside input wait", count)
+
+
+def _surely(call: Call, loop: Loop) -> bool:
+    return not call.context.debug and in_every_round(call, loop)
+
+
+def _sync(call: Call) -> str | None:
+    """Say in words how `call` reads a tensor on the host; None where it does not."""
+    name, first = call.callee, call.args[0] if call.args else None
+    if name in ("tf.Tensor.numpy", "tf.Variable.numpy", "tf.Tensor.item"):
+        # What a dataset yields lies in host memory: reading it waits for nothing.
+        known = name == "tf.Variable.numpy" or is_tensor(call.receiver)
+        return f".{name.rpartition('.')[2]}()" if known else None
+    if name in _NUMBERS:
+        return f"{name.rpartition('.')[2]}() of a tensor" if is_tensor(first) else None
+    if name in _TEXTS:
+        return "Printing a tensor" if any(shows_tensor(value) for value in call.args) else None
+    if name.startswith("numpy."):
+        return f"np.{name.removeprefix('numpy.')}() of a tensor" if is_tensor(first) else None
+    if name.startswith(_SUMMARIES):
+        return "Writing a summary" if any(is_tensor(value) for value in _given(call)) else None
+    if name in _LOGGERS or name.endswith(_PROGRESS):
+        return "Logging a tensor" if any(_holds(value) for value in _given(call)) else None
+    return None
+
+
+def _given(call: Call) -> tuple[Value, ...]:
+    return (*call.args, *call.kwargs.values())
+
+
+def _holds(value: Value) -> bool:
+    if isinstance(value, Mapping):
+        return any(shows_tensor(item) for item in value.items.values())
+    if isinstance(value, Items):
+        return any(shows_tensor(item) for item in value.items)
+    return shows_tensor(value)
+
+
+def _branches(loop: Loop) -> Iterator[tuple[Location, str]]:
+    """Yield the branches that surely test a tensor in every round, each once."""
+    seen: set[int] = set()
+    for call in loop.calls:
+        guard: Guard | None = None
+        for frame in call.context:
+            if frame is loop or isinstance(frame, Region):
+                break
+            if isinstance(frame, Guard):
+                guard = frame
+        else:
+            continue
+        if frame is loop and guard and id(guard) not in seen and guard.kind == "branch" and is_tensor(guard.test):
+            seen.add(id(guard))
+            place = guard.location
+            yield Location(place.path, place.line, place.column, cell=place.cell), call.qualname

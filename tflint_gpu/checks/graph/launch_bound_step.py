@@ -1,0 +1,88 @@
+"""TFG651: the host cannot launch kernels as fast as the GPU finishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.verdicts import MINOR_SHARE, place_of, without_overhead
+from tflint_gpu.findings import Finding, Impact, Measure, Severity, Verdict
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.evidence import Evidence, Kernels
+
+#: XProf's lines for the share of the step that launching takes: moderate and high.
+HIGH_SHARE = 0.15
+
+#: Changes that put more work behind each launch, with the words the message uses for them.
+_REMEDIES = {
+    "xla": "XLA",
+    "batch-x2": "a doubled batch",
+    "batch-x4": "a batch four times as large",
+    "steps-per-execution-8": "steps_per_execution",
+}
+
+
+class LaunchBoundStep(Check):
+    """Observes steps of many short kernels between which the GPU waits for the next launch."""
+
+    def observe(self, evidence: Evidence) -> Iterator[Finding]:
+        """Yield one finding where launching takes 3 % of the step or the signs of launch-bound kernels add up."""
+        busy = evidence.gpu_busy_share
+        if busy is None:
+            return
+        launch = without_overhead(evidence.share("launch") or 0.0, evidence)
+        kernels = evidence.kernels
+        starved = _starved(busy, evidence.share("input_wait") or 0.0, kernels)
+        if kernels is not None and kernels.per_step <= FEW_KERNELS:
+            return
+        if launch < MINOR_SHARE and not starved:
+            return
+        share = max(launch, 1.0 - busy if starved else 0.0)
+        detail = f" ({kernels.per_step:.0f} kernels a step, median {kernels.median_us:.0f} µs)" if kernels else ""
+        found = self.at(
+            place_of(evidence),
+            f"The GPU waits {share:.0%} of the step for the host to launch kernels{detail}: {_advice(evidence)}.",
+            severity=Severity.INFO if share < HIGH_SHARE else self.severity,
+        )
+        measures = [Measure("launch_share", round(launch, 4)), Measure("gpu_busy_share", round(busy, 4))]
+        if kernels:
+            measures += [
+                Measure("kernels_per_step", round(kernels.per_step, 1)),
+                Measure("kernel_median", round(kernels.median_us, 2), "µs"),
+            ]
+        yield found.with_verdict(Verdict.OBSERVED, evidence=tuple(measures), impact=_impact(share, evidence))
+
+
+#: A step of so few kernels is compiled into large ones, or replayed as a CUDA graph.
+FEW_KERNELS = 50
+
+
+def _starved(busy: float, input_wait: float, kernels: Kernels | None) -> bool:
+    """Say whether an idle GPU, no wait for input and a thousand tiny kernels name launching as the cause."""
+    return kernels is not None and (
+        busy < 0.6 and input_wait < 0.05 and kernels.per_step > 1000 and kernels.median_us < 20
+    )
+
+
+def _best(evidence: Evidence) -> tuple[str, float] | None:
+    gains = {
+        name: result.saved_share for name in _REMEDIES if (result := evidence.experiment(name)) and result.gain
+    }
+    best = max(gains, key=lambda name: gains[name], default=None)
+    return (best, gains[best]) if best else None
+
+
+def _advice(evidence: Evidence) -> str:
+    best = _best(evidence)
+    if best is None:
+        return "a larger batch, XLA or steps_per_execution put more work behind each launch"
+    return f"{_REMEDIES[best[0]]} saves {best[1]:.0%} of the step here"
+
+
+def _impact(share: float, evidence: Evidence) -> Impact:
+    best = _best(evidence)
+    if best is None:
+        return Impact(round(share, 4), "trace: launch")
+    return Impact(round(best[1], 4), f"what-if: {best[0].replace('-', ' ')}")

@@ -1,0 +1,88 @@
+"""TFG602: a switch that makes compiled training run op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import judge_eager
+from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.program.values import Call, Const, constant
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
+_DATA_DEBUG = "tf.data.experimental.enable_debug_mode"
+_COMPILE = "keras.Model.compile"
+_ASSIGNED = "keras.Model.run_eagerly"
+
+
+class RunEagerlyEnabled(Check):
+    """Reports ``run_eagerly=True`` and the global switches that do the same."""
+
+    needles = ("run_eagerly", "run_functions_eagerly", "enable_debug_mode")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield every switch that is on, unless a debug flag guards it or the code sets it back."""
+        if not program.target.on_tensorflow:
+            return
+        for call in program.calls_to(_COMPILE):
+            value = call.argument("run_eagerly")
+            if isinstance(value, Const) and value.value is True and not call.context.debug:
+                yield self.at(
+                    call.place_of("run_eagerly"),
+                    "run_eagerly=True makes fit run every op from Python and drops XLA: "
+                    "the GPU waits between kernels. Remove it.",
+                    severity=Severity.INFO if value.soft else self.severity,
+                    qualname=call.qualname,
+                    kind="step",
+                )
+        for call in program.calls_to(_ASSIGNED, *_SWITCHES):
+            value = call.argument("run_eagerly", 0)
+            if not isinstance(value, Const) or value.value is not True or call.context.debug:
+                continue
+            if _set_back(call, program):
+                continue
+            yield self.at(
+                call,
+                "This makes every tf.function and fit run op by op from Python: the GPU waits between kernels. "
+                "Remove it outside debugging.",
+                severity=self._severity(program, soft=value.soft),
+                kind="step",
+            )
+        for call in program.calls_to(_DATA_DEBUG):
+            if not call.context.debug:
+                yield self.at(
+                    call,
+                    "tf.data's debug mode runs every transformation eagerly and one at a time: "
+                    "the GPU waits for input. Remove it.",
+                    severity=self._severity(program, soft=False),
+                    kind="data",
+                )
+
+    def _severity(self, program: Program, *, soft: bool) -> Severity:
+        if soft:
+            return Severity.INFO
+        return self.severity if program.trains() else Severity.WARNING
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the ops that Python executed one by one; the mode of tf.data leaves no such mark."""
+        return judge_eager(evidence) if finding.detail.get("kind") == "step" else None
+
+
+def _set_back(call: Call, program: Program) -> bool:
+    """Say whether the same function sets the switch off again further down."""
+    return any(
+        other.qualname == call.qualname
+        and other.location.path == call.location.path
+        and _position(other) > _position(call)
+        and constant(other.argument("run_eagerly", 0)) is False
+        for other in program.calls_to(_ASSIGNED, *_SWITCHES)
+    )
+
+
+def _position(call: Call) -> tuple[int, int]:
+    return (call.location.cell or 0, call.location.line)

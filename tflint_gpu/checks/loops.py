@@ -1,0 +1,252 @@
+"""What is known of training loops: which loops run once a step, what surely happens in every round, what syncs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Judgement
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Location, Measure, Verdict
+from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region, Scope
+from tflint_gpu.program.values import (
+    Call,
+    Choice,
+    Element,
+    GraphFunction,
+    Instance,
+    Operation,
+    Produced,
+    Subscript,
+    Tensor,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program, Step
+    from tflint_gpu.trace.evidence import Evidence
+
+#: Loops inside a graph function of at most this many rounds still make one step (critic steps of a WGAN are 5).
+STEPS_IN_ONE = 16
+
+#: A step of Keras' own makes about three eager executions (measured, Keras 3.15); eager steps make dozens.
+FEW_EAGER_OPS = 10
+
+#: Packages whose objects have a `step` that advances a simulated world.
+_ENVIRONMENTS = ("gym", "gymnasium", "pettingzoo", "dm_control", "tf_agents", "retro")
+
+
+def step_loops(program: Program) -> dict[Loop, Step]:
+    """Return the Python loops whose every round is a training step or two, with a step of theirs.
+
+    Loops around a graph function that trains a whole epoch inside are left out, and so is what `fit` drives.
+    """
+    return {
+        step.loop: step
+        for step in program.steps
+        if step.loop is not None and not _whole_epoch(step) and "train-step" not in step.apply.context.regions
+    }
+
+
+def _whole_epoch(step: Step) -> bool:
+    for frame in step.apply.context:
+        if frame is step.loop:
+            return False
+        if isinstance(frame, Loop) and (frame.count is None or frame.count > STEPS_IN_ONE):
+            return True
+    return False
+
+
+def guards_within(context: Context, loop: Loop) -> list[Guard] | None:
+    """Return the branches between `context` and `loop`, innermost first; None where it does not lie in `loop`."""
+    found: list[Guard] = []
+    for frame in context:
+        if frame is loop:
+            return found
+        if isinstance(frame, Guard):
+            found.append(frame)
+    return None
+
+
+def in_every_round(call: Call, loop: Loop) -> bool:
+    """Say whether `call` surely runs from Python in every round of `loop`: no branch, no traced region between."""
+    for frame in call.context:
+        if frame is loop:
+            return True
+        if isinstance(frame, Region) or (isinstance(frame, Guard) and frame.every != 1):
+            return False
+    return False
+
+
+def function_of_tape(step: Step) -> Activation | None:
+    """Return the project function, called from the step's loop, that opens the tape; None where the loop does."""
+    for frame in step.apply.context:
+        if frame is step.loop:
+            return None
+        if isinstance(frame, Activation):
+            place = frame.function.location
+            if place.path == step.tape.path and place.cell == step.tape.cell and place.line <= step.tape.line:
+                return frame
+    return None
+
+
+def span(first: Location, last: Location) -> Location:
+    """Return the range from the start of `first` to the end of `last`, or `first` where they are not in order."""
+    if (first.path, first.cell) != (last.path, last.cell) or last.line < first.line:
+        return first
+    return Location(first.path, first.line, first.column, last.line, last.end_column, first.cell)
+
+
+def drives_environment(loop: Loop) -> bool:
+    """Say whether the loop steps a simulated environment, as reinforcement learning does."""
+    for call in loop.calls:
+        if call.callee.rpartition(".")[2].rpartition(":")[2] != "step":
+            continue
+        if call.callee.split(".")[0].split(":")[0] in _ENVIRONMENTS:
+            return True
+        receiver = call.receiver
+        if isinstance(receiver, Instance) and any(
+            word in receiver.cls.name for word in ("Env", "Game", "World", "Simulat")
+        ):
+            return True
+        if isinstance(receiver, Produced) and receiver.callee.split(".")[0] in _ENVIRONMENTS:
+            return True
+    return False
+
+
+def adapts(loop: Loop) -> bool:
+    """Say whether the loop clones models or swaps their weights, as meta-learning does."""
+    swaps = ("keras.models.clone_model", "keras.Model.set_weights")
+    return any(call.callee in swaps for call in loop.calls)
+
+
+def is_tensor(value: Value | None) -> bool:
+    """Say whether `value` is surely a tensor that the device computes: an op's result or arithmetic on one.
+
+    What a loop draws from a dataset is not: it lives in host memory already.
+    """
+    match value:
+        case Tensor(symbolic=symbolic):
+            return not symbolic
+        case Operation(operator=operator, operands=parts) if operator not in ("format", "slice"):
+            return any(is_tensor(part) for part in parts)
+        case Subscript(base=base):
+            return is_tensor(base)
+        case Choice(options=options):
+            return all(is_tensor(option) for option in options)
+        case _:
+            return False
+
+
+def shows_tensor(value: Value | None) -> bool:
+    """Say whether turning `value` into text or storing it needs a tensor's number: itself, or a part of it."""
+    if isinstance(value, Operation) and value.operator == "format":
+        return any(shows_tensor(part) for part in value.operands)
+    return is_tensor(value)
+
+
+#: Calls that draw another Python number each time.
+_NEW_NUMBERS = (
+    "time.time",
+    "time.perf_counter",
+    "time.monotonic",
+    "random.random",
+    "random.uniform",
+    "random.randint",
+    "random.gauss",
+    "itertools.count",
+)
+
+
+def changes_every_round(value: Value | None, loop: Loop) -> bool:
+    """Say whether `value` is a Python number that surely differs from one round of `loop` to the next.
+
+    Loop indices, arithmetic on them, ``float(tensor)`` and clocks are; tensors and what a dataset yields are not.
+    """
+    match value:
+        case Element(source=source, index=index):
+            return source is loop.iterable and _counts(source, index)
+        case Operation(operator=operator, operands=parts) if operator not in ("format", "slice"):
+            return not any(is_tensor(part) for part in parts) and any(
+                changes_every_round(part, loop) for part in parts
+            )
+        case Produced(call=call) if call.callee in ("builtins.float", "builtins.int"):
+            drawn = call.args[0] if call.args else None
+            return is_tensor(drawn) or changes_every_round(drawn, loop)
+        case Produced(call=call):
+            return call.callee in _NEW_NUMBERS
+        case _:
+            return False
+
+
+def _counts(source: Value, index: int | None) -> bool:
+    """Say whether member `index` of what `source` yields is a running Python integer."""
+    if not isinstance(source, Produced):
+        return False
+    if source.callee == "builtins.enumerate":
+        return index == 0
+    return source.callee in ("builtins.range", "itertools.count")
+
+
+def is_memoised(context: Context) -> bool:
+    """Say whether a function on the way here keeps its results, as ``functools.lru_cache`` does."""
+    return any(
+        "cache" in ast.unparse(decorator)
+        for frame in context.activations
+        for decorator in getattr(frame.function.node, "decorator_list", ())
+    )
+
+
+def epoch_functions(program: Program) -> set[GraphFunction]:
+    """Return the graph functions that loop inside: one call of theirs is many steps."""
+    found = set()
+    for call in program.calls:
+        looped = False
+        for frame in call.context:
+            if isinstance(frame, Loop):
+                looped = looped or frame.count is None or frame.count > STEPS_IN_ONE
+            elif isinstance(frame, Region):
+                if looped and isinstance(frame.owner, GraphFunction):
+                    found.add(frame.owner)
+                break
+    return found
+
+
+def outermost_per_line(calls: Iterable[Call]) -> Iterator[Call]:
+    """Yield one call a line: the one whose text reaches furthest, as a statement is one place."""
+    best: dict[tuple[str, int | None, int], Call] = {}
+    for call in calls:
+        place = call.location
+        key = (place.path, place.cell, place.line)
+        kept = best.get(key)
+        if kept is None or _reach(place) > _reach(kept.location):
+            best[key] = call
+    yield from best.values()
+
+
+def _reach(place: Location) -> tuple[int, int, int]:
+    return (place.end_line, place.end_column, -place.column)
+
+
+def in_scope_of(context: Context, kind: str) -> bool:
+    """Say whether a ``with`` block of `kind` is around, across callers."""
+    return any(isinstance(frame, Scope) and frame.kind == kind for frame in context)
+
+
+def judge_eager(evidence: Evidence) -> Judgement | None:
+    """Judge "the step runs op by op" by the ops that Python executed one by one; None where they were not counted.
+
+    On a GPU the gain is bounded by the time the GPU idles; on a CPU the share holds the ops' own work too and
+    is an upper bound.
+    """
+    eager = evidence.eager
+    if eager is None:
+        return None
+    count = Measure("eager_ops_per_step", round(eager.ops_per_step, 1))
+    if eager.ops_per_step < FEW_EAGER_OPS:
+        return Judgement(Verdict.REFUTED, (count, Measure("eager_share", round(eager.share, 4))))
+    busy = evidence.gpu_busy_share
+    if busy is None:
+        return weigh(eager.share, "eager_share", "trace: eager ops, upper bound", count)
+    return weigh(min(eager.share, 1.0 - busy), "eager_share", "trace: eager ops while the GPU idles", count)

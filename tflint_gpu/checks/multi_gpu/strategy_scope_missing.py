@@ -1,0 +1,88 @@
+"""TFG802: a distribution strategy that the trained model does not know of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Finding, Related
+from tflint_gpu.program.values import Call
+from tflint_gpu.program.views import Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Context
+    from tflint_gpu.program.views import Program
+
+_SPREADING = (
+    "tf.distribute.MirroredStrategy",
+    "tf.distribute.MultiWorkerMirroredStrategy",
+    "tf.distribute.experimental.MultiWorkerMirroredStrategy",
+    "tf.distribute.experimental.CentralStorageStrategy",
+)
+
+#: Ways of making a strategy current that need no scope around the model.
+_SET_ELSEWHERE = ("tf.distribute.experimental_set_strategy", "tf.distribute.Strategy.__enter__")
+
+#: Ways of running a step on all replicas.
+_RUNNERS = (".run", ".experimental_run_v2", ".experimental_run", ".call_for_each_replica")
+
+
+class StrategyScopeMissing(Check):
+    """Reports models that are trained outside the scope of the strategy made for them."""
+
+    needles = ("Strategy(",)
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield models built outside every scope, and steps of one's own that no strategy runs."""
+        if not program.target.on_tensorflow or any(program.calls_to(*_SET_ELSEWHERE)):
+            return
+        made = [call for call in program.calls_to(*_SPREADING) if not call.context.all_guards]
+        trained = [model for model in program.models if model.trained and model.call is not None]
+        inside = [model for model in trained if _scoped(model)]
+        for model in trained:
+            strategy = next((call for call in made if _meant_for(call, model)), None)
+            if strategy is None or model in inside or any(_near(strategy, other) for other in inside):
+                continue
+            yield self.at(
+                model.call or model.location,
+                "The strategy does not see this model: it is built outside strategy.scope(), so one GPU trains "
+                "and the others idle. Build and compile it inside.",
+                related=(Related(strategy.location, "the strategy"),),
+            )
+        if inside and made:
+            yield from self._steps(program, made)
+
+    def _steps(self, program: Program, made: list[Call]) -> Iterator[Finding]:
+        """Yield steps over a mirrored model that are called directly: only the first replica computes."""
+        if any(call.callee.endswith(_RUNNERS) or not call.callee for call in program.calls):
+            return
+        for step in program.steps:
+            strategy = next((call for call in made if call.location.path == step.tape.path), None)
+            if strategy is None or step.loop is None or "train-step" in step.apply.context.regions:
+                continue
+            yield self.at(
+                step.tape,
+                "This step is not handed to strategy.run: only the first GPU computes while the others idle. "
+                "Call strategy.run(step, args=…) on a distributed dataset.",
+                qualname=step.apply.qualname,
+                related=(Related(strategy.location, "the strategy"),),
+            )
+
+
+def _scoped(model: Model) -> bool:
+    contexts: list[Context] = [model.call.context] if model.call else []
+    return any(context.scope("strategy") is not None for context in contexts)
+
+
+def _near(strategy: Call, model: Model) -> bool:
+    return model.call is not None and model.call.location.path == strategy.location.path
+
+
+def _meant_for(strategy: Call, model: Model) -> bool:
+    """Say whether model and strategy are made side by side: in one file, the strategy where the model sees it."""
+    if model.call is None or not _near(strategy, model):
+        return False
+    if strategy.location.cell is None and strategy.location.line > model.call.location.line:
+        return False
+    return not strategy.qualname or strategy.qualname == model.call.qualname

@@ -1,0 +1,115 @@
+"""TFG703: the model or its loss computes in 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.program.values import Call, Const, External, Tensor, Value
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_POLICIES = {
+    "keras.backend.set_floatx": "value",
+    "keras.config.set_floatx": "value",
+    "keras.mixed_precision.set_global_policy": "policy",
+    "keras.mixed_precision.set_policy": "policy",
+    "keras.mixed_precision.set_dtype_policy": "policy",
+    "keras.config.set_dtype_policy": "policy",
+}
+_CASTS = {"tf.cast": 1, "tf.convert_to_tensor": 1, "tf.constant": 1, "keras.ops.cast": 1, "keras.backend.cast": 1}
+_NAMES = ("tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64", "numpy.double")
+
+#: Work that is known to need the digits: factorisations, solvers, second-order optimizers, probability.
+_NEEDS_DIGITS = (
+    "tf.linalg.",
+    "tensorflow_probability.",
+    "gpflow.",
+    "scipy.optimize.",
+    "scipy.integrate.",
+    "tf.GradientTape.jacobian",
+    "tf.GradientTape.batch_jacobian",
+    "tf.hessians",
+)
+
+#: What `tf.cast` is given that is a count and not data.
+_COUNTS = ("tf.shape", "tf.size", "tf.rank", "tf.range")
+
+
+class Float64Compute(Check):
+    """Reports 64-bit policies, layers and casts in what the GPU trains."""
+
+    needles = ("float64", ".double", "'double'", '"double"')
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield policies, layer types and casts in the step; what a dataset holds in 64 bits is cast by Keras."""
+        severity = self._severity(program)
+        for callee, name in _POLICIES.items():
+            for call in program.calls_to(callee):
+                value = call.argument(name, 0)
+                if is_float64(value) and not call.context.debug:
+                    soft = isinstance(value, Const) and value.soft
+                    yield self.at(
+                        call,
+                        "Every layer now computes in 64 bits, at half the speed of 32 or, on most GPUs, a 32nd. "
+                        'Use "float32" unless the digits are needed.',
+                        severity=Severity.INFO if soft else severity,
+                    )
+        for model in program.models:
+            for layer in model.layers:
+                if is_float64(layer.argument("dtype")) and not layer.callee.endswith((".Input", ".InputLayer")):
+                    yield self.at(
+                        layer,
+                        "This layer computes in 64 bits: half the speed of 32 or, on most GPUs, a 32nd, and casts "
+                        "around it. Use float32.",
+                        severity=severity,
+                    )
+        for callee, position in _CASTS.items():
+            for call in program.calls_to(callee):
+                if _casts_data(call, position):
+                    yield self.at(
+                        call,
+                        "From here on the step computes in 64 bits: half the speed of 32 or, on most GPUs, a "
+                        "32nd. Cast to float32.",
+                        severity=severity,
+                    )
+
+    def _severity(self, program: Program) -> Severity:
+        """Lower the voice where the program does numerics that may need the digits."""
+        if any(call.callee.startswith(_NEEDS_DIGITS) for call in program.calls):
+            return Severity.INFO
+        return self.severity
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the time of 64-bit kernels; a run without a 64-bit op in its step refutes the finding."""
+        share = evidence.kernels.float64_share if evidence.kernels else None
+        busy = evidence.gpu_busy_share
+        if share is not None and busy is not None:
+            return weigh(share * busy, "float64_share", "trace: 64-bit kernels")
+        typed = [placed for placed in evidence.placements if placed.in_step and placed.dtypes]
+        if not typed:
+            return None
+        wide = sum(placed.count for placed in typed if any("float64" in dtype for dtype in placed.dtypes))
+        return None if wide else Judgement(Verdict.REFUTED, (Measure("float64_ops", 0),))
+
+
+def is_float64(value: Value | None) -> bool:
+    """Say whether `value` names the 64-bit floating point type."""
+    if isinstance(value, Const):
+        return value.value in ("float64", "double")
+    return isinstance(value, External) and value.name in _NAMES
+
+
+def _casts_data(call: Call, position: int) -> bool:
+    if not is_float64(call.argument("dtype", position)) or not call.context.in_step or call.context.guards:
+        return False
+    source = call.args[0] if call.args else None
+    if isinstance(source, Const):
+        return False
+    counts = isinstance(source, Tensor) and source.origin is not None and source.origin.callee in _COUNTS
+    return not counts and not call.context.debug

@@ -1,0 +1,96 @@
+"""TFG701: a model of large matrix products that is trained in 32 bits only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.program.values import Call, Const, External, Value, constant
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Model, Program
+    from tflint_gpu.trace.evidence import Evidence
+
+#: A program that makes one of these calls has thought about precision, whichever way it decided.
+_DECISIONS = ("mixed_precision", "set_dtype_policy", "set_floatx", "set_experimental_options", "loss_scale")
+
+#: From this width on convolutions and dense products are large enough for Tensor Cores to matter.
+_WIDE = 64
+_WIDE_DENSE = 1024
+
+#: A plain network needs this many wide layers before its matrix products can rule the step.
+_MANY = 3
+
+
+class MixedPrecisionOff(Check):
+    """Suggests a mixed policy for models that are large by their own literals and have none."""
+
+    needles = ("compile(", "GradientTape", "train_on_batch")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield one finding a trained, large model of a program that never touches precision."""
+        if _decided(program):
+            return
+        for model in program.models:
+            if not model.trained or not _is_large(model) or any(_has_dtype(layer) for layer in model.layers):
+                continue
+            yield self.at(
+                model.compiles[0] if model.compiles else (model.call or model.location),
+                "This large model computes in 32 bits: Tensor Cores run its convolutions and products faster "
+                'in 16. Try the policy "mixed_bfloat16" and measure.',
+            )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the run under a mixed policy, else by how much of the GPU's time matrix products take."""
+        if evidence.facts.get("mixed_precision") in (True, "mixed_float16", "mixed_bfloat16"):
+            return Judgement(Verdict.REFUTED)
+        for change in ("mixed-bfloat16", "mixed-float16", "mixed-precision"):
+            if (judged := by_experiment(evidence.experiment(change), severity=Severity.WARNING)) is not None:
+                return judged
+        products = evidence.kernels.gemm_share if evidence.kernels else None
+        if evidence.gpu_busy_share is None or products is None:
+            return None
+        if products * evidence.gpu_busy_share < 0.4:
+            # Most of the step is something that 16 bits do not speed up.
+            return Judgement(Verdict.MINOR, (Measure("gemm_share", round(products, 4)),))
+        return None
+
+
+def _decided(program: Program) -> bool:
+    if any(setting.name == "TF_ENABLE_AUTO_MIXED_PRECISION" for setting in program.settings):
+        return True
+    return any(word in call.callee for call in program.calls for word in _DECISIONS)
+
+
+def _has_dtype(layer: Call) -> bool:
+    return layer.argument("dtype") is not None and not _is_float32(layer.argument("dtype"))
+
+
+def _is_float32(value: Value | None) -> bool:
+    return constant(value) == "float32" or (isinstance(value, External) and value.name.endswith(".float32"))
+
+
+def _is_large(model: Model) -> bool:
+    """Say whether literals show a network whose step is ruled by wide convolutions or products."""
+    if any(layer.callee.startswith("keras.applications.") for layer in model.layers):
+        return True
+    if model.kind == "application":
+        return True
+    wide = 0
+    for layer in model.layers:
+        name = layer.callee.rpartition(".")[2]
+        if name in ("Conv2D", "Conv3D", "Conv2DTranspose", "Conv3DTranspose"):
+            wide += _width(layer, "filters") >= _WIDE
+        elif name in ("Dense", "EinsumDense"):
+            wide += _width(layer, "units") >= _WIDE_DENSE
+        elif name == "MultiHeadAttention":
+            wide += _width(layer, "num_heads") * _width(layer, "key_dim", 1) >= _WIDE
+    return wide >= _MANY
+
+
+def _width(layer: Call, name: str, position: int = 0) -> int:
+    value = layer.argument(name, position)
+    return value.value if isinstance(value, Const) and isinstance(value.value, int) else 0
