@@ -59,6 +59,18 @@ def cell_text(text: str, number: int) -> str:
     return value if isinstance(value, str) else "".join(str(node.value) for node in _items(value))
 
 
+def line_in_file(text: str, number: int, line: int) -> int | None:
+    """Return the line of the file on which `line` of cell `number` stands; None where they do not match up."""
+    try:
+        source = _source(scan(text), number)
+    except DeclinedError:
+        return None
+    items = _items(source.value)
+    if any(str(item.value).count("\n") > 1 for item in items) or not 0 < line <= len(items):
+        return None
+    return text.count("\n", 0, items[line - 1].start) + 1
+
+
 def _source(root: Node, number: int) -> Node:
     top = root.value
     if not isinstance(top, dict):

@@ -1,0 +1,112 @@
+"""The format ``full``, for people: the trace's headline and tables, then each finding with code and figures."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO, Any
+
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.report.concise import place
+from tflint_gpu.report.figures import measure, percent
+from tflint_gpu.report.frame import frame
+from tflint_gpu.report.headline import headline
+from tflint_gpu.report.merge import Report
+from tflint_gpu.report.traced import summary
+
+_WIDTH = 100
+
+_SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan", Severity.HINT: "white"}
+_VERDICTS = {
+    Verdict.CONFIRMED: "red",
+    Verdict.OBSERVED: "red",
+    Verdict.REFUTED: "green",
+    Verdict.MASKED: "green",
+    Verdict.MINOR: "green",
+}
+
+
+def wants_colour(stream: IO[Any]) -> bool:
+    """Say whether colour belongs on `stream`: a terminal, unless ``NO_COLOR`` or ``TERM=dumb`` says otherwise."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def render(report: Report, *, colour: bool = False) -> str:
+    """Return the whole report as text."""
+    blocks = []
+    if report.evidence is not None:
+        told = headline(report.evidence, report.findings)
+        blocks.append("\n".join([_style(told, colour, bold=True), "", *summary(report.evidence)]))
+    blocks += ["\n".join(_finding(finding, report, colour)) for finding in report.findings]
+    blocks.append(_closing(report))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
+    where = finding.location
+    yield " ".join(
+        (
+            _style(place(finding), colour, bold=True),
+            finding.code,
+            finding.name,
+            _style(str(finding.severity), colour, fg=_SEVERITIES[finding.severity]),
+            f"[{_style(str(finding.verdict), colour, fg=_VERDICTS.get(finding.verdict))}]",
+        )
+    )
+    if where.path:
+        yield from frame(report.texts.lines(where.path, where.cell), where)
+    yield from _wrapped("", finding.message)
+    if finding.evidence:
+        yield from _wrapped("measured: ", "; ".join(map(measure, finding.evidence)) + _sample(report))
+    if finding.impact:
+        share = percent(finding.impact.step_share)
+        yield from _wrapped("impact: ", f"gives back {share} of the step ({finding.impact.basis})")
+    if finding.fix:
+        flag = "--fix" if finding.fix.safety == "safe" else "--unsafe-fixes"
+        yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
+    for other in finding.related:
+        yield from _wrapped("see: ", f"{other.location}: {other.message}")
+
+
+def _sample(report: Report) -> str:
+    window = report.evidence.window if report.evidence else None
+    return f" (n = {window.steps} steps, spread {percent(window.spread)})" if window else ""
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        label + text,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  " + " " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _closing(report: Report) -> str:
+    """Return the last lines: counts, the versions that were assumed, and what to do next."""
+    counts = Counter(finding.severity for finding in report.findings)
+    found = [
+        f"{counts[severity]} {severity}{'s' if counts[severity] > 1 and severity is not Severity.INFO else ''}"
+        for severity in sorted(Severity, reverse=True)
+        if counts[severity]
+    ]
+    files = f"{report.files} file{'' if report.files == 1 else 's'}"
+    target = report.target
+    version = f"TensorFlow {target.tensorflow[0]}.{target.tensorflow[1]} ({target.source})"
+    closing = f"{', '.join(found) or 'No findings'} in {files}, for {version}."
+    fixable = sum(finding.fix is not None and finding.fix.safety == "safe" for finding in report.findings)
+    return closing + (f" {fixable} with a safe fix: --diff shows it, --fix makes it." if fixable else "")
+
+
+def _style(text: str, colour: bool, **how: Any) -> str:
+    if not colour:
+        return text
+    import click
+
+    return click.style(text, **how)

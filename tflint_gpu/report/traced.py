@@ -1,0 +1,150 @@
+"""The trace in text: how the step was measured, what it is made of, what would change it, what runs on the CPU."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+
+from tflint_gpu.report.figures import digits, milliseconds, percent, size
+from tflint_gpu.trace.evidence import BUCKETS, Evidence, Placement, Samples, Spot, WhatIf
+
+#: Rows of the placement table; a model without GPU kernels would fill screens.
+_MOST_PLACEMENTS = 10
+
+
+def summary(evidence: Evidence) -> list[str]:
+    """Return the trace's summary as lines of text, without its headline."""
+    parts = [_setting(evidence), _breakdown(evidence), _what_if(evidence), _placements(evidence)]
+    parts.append(list(_remarks(evidence)))
+    lines: list[str] = []
+    for part in parts:
+        if part:
+            lines += [*([""] if lines else []), *part]
+    return lines
+
+
+def _setting(evidence: Evidence) -> list[str]:
+    device, versions = evidence.environment.device, evidence.environment
+    named = [
+        f"{name} {version}"
+        for name, version in (("TensorFlow", versions.tensorflow), ("Keras", versions.keras))
+        if version
+    ]
+    count = f"{device.count} × " if device.count > 1 else ""
+    lines = [", ".join([f"{count}{device.name} ({device.kind.upper()})", *named])]
+    if window := evidence.window:
+        place = f" ({_place(window.spot)})" if window.spot else ""
+        lines.append(
+            f"{milliseconds(window.step_ms)} a step: median of n = {window.steps} steps of "
+            f"{window.seen_as}{place} after {window.warmup_steps} to warm up, spread {percent(window.spread)}"
+        )
+        lines += [window.note] if window.note else []
+    return lines
+
+
+def _breakdown(evidence: Evidence) -> list[str]:
+    steps = evidence.steps
+    rows = []
+    for bucket in BUCKETS:
+        times = [step.buckets.get(bucket, 0.0) for step in steps]
+        share = evidence.share(bucket) or 0.0
+        if share >= 0.001:
+            rows.append((share, [bucket.replace("_", " "), _mean(times), percent(share), _spread(times)]))
+    rows.sort(key=lambda row: -row[0])
+    if not rows:
+        return []
+    return _table([row for _, row in rows], [f"step (n = {len(steps)})", "ms", "share", "spread"])
+
+
+def _what_if(evidence: Evidence) -> list[str]:
+    rows = [
+        [
+            result.change,
+            digits(result.baseline_ms),
+            digits(result.step_ms),
+            f"{result.speedup:.2f} ×",
+            f"{result.low:.2f}–{result.high:.2f}",
+            str(result.repeats),
+            result.note or _in_words(result),
+        ]
+        for result in evidence.what_if
+    ]
+    headers = ["what if", "ms before", "ms after", "speed", "95 % interval", "n", ""]
+    return _table(rows, headers) if rows else []
+
+
+def _in_words(result: WhatIf) -> str:
+    if result.gain:
+        return f"gives back {percent(result.saved_share)} of the step"
+    return "slower" if result.high < 1 else "no difference beyond the noise"
+
+
+def _placements(evidence: Evidence) -> list[str]:
+    """Return the ops of the step that have no place on the GPU, dearest first."""
+    ops = [item for item in evidence.placements if item.device == "cpu" and item.in_step and item.reason]
+    ops.sort(key=lambda item: (item.spot is None, -(item.ms or 0.0), -item.count, item.op))
+    rows = [_placement_row(item) for item in ops[:_MOST_PLACEMENTS]]
+    if not rows:
+        return []
+    how = "would run on the CPU" if all(item.predicted for item in ops) else "runs on the CPU"
+    more = len(ops) - len(rows)
+    return [
+        *_table(rows, [how, "times", "line", "ms", "why"]),
+        *([f"… and {more} more, all of them in --output-format json"] if more else []),
+    ]
+
+
+def _placement_row(item: Placement) -> list[str]:
+    spot = _place(item.spot) if item.spot else "not of your code"
+    predicted = " (predicted)" if item.predicted else ""
+    return [item.op, str(item.count), spot, "" if item.ms is None else digits(item.ms), item.reason + predicted]
+
+
+def _remarks(evidence: Evidence) -> Iterator[str]:
+    if evidence.samples:
+        yield _samples(evidence.samples)
+    if evidence.muted:
+        yield f"not carried out during the trace: {', '.join(evidence.muted)}"
+    yield from evidence.notes
+
+
+def _samples(samples: Samples) -> str:
+    if not samples.count:
+        return samples.note
+    figures = [f"{samples.count} samples of the GPU's own counters"]
+    if samples.gpu_util is not None:
+        figures.append(f"utilization {percent(samples.gpu_util)}")
+    if samples.memory_used_bytes is not None and samples.memory_total_bytes:
+        figures.append(f"memory {size(samples.memory_used_bytes)} of {size(samples.memory_total_bytes)}")
+    if samples.power_w is not None:
+        figures.append(f"power {digits(samples.power_w)} W")
+    if samples.throttled:
+        figures.append(f"slowed down by {', '.join(samples.throttled)}")
+    if samples.other_processes:
+        figures.append(f"shared with {samples.other_processes} other processes")
+    return ", ".join(figures) + (f" ({samples.note})" if samples.note else "")
+
+
+def _place(spot: Spot) -> str:
+    cell = f":cell {spot.cell}" if spot.cell is not None else ""
+    return f"{spot.path}{cell}:{spot.line}"
+
+
+def _mean(times: Sequence[float]) -> str:
+    return digits(statistics.fmean(times))
+
+
+def _spread(times: Sequence[float]) -> str:
+    """Return the interquartile range over the median, which a few odd steps do not move."""
+    middle = statistics.median(times)
+    if len(times) < 4 or not middle:
+        return ""
+    low, _, high = statistics.quantiles(times, n=4)
+    return percent((high - low) / middle)
+
+
+def _table(rows: Iterable[Sequence[str]], headers: Sequence[str]) -> list[str]:
+    from tabulate import tabulate
+
+    text = tabulate(list(rows), headers, tablefmt="simple", disable_numparse=True)
+    return [line.rstrip() for line in text.split("\n")]
