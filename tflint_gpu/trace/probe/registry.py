@@ -41,7 +41,7 @@ class Kernels:
         match = next((k for k in candidates if self._fits(k, op)), None)
         if match is None:
             return "cpu", "dtype"
-        return ("cpu", "host-memory") if self._on_host(match, op) else ("gpu", "")
+        return ("cpu", "host-memory") if self.on_host(match, op.type) else ("gpu", "")
 
     def compiles(self, op):
         """Say whether XLA has a kernel for `op`; None where this process has not loaded XLA's kernels."""
@@ -60,12 +60,11 @@ class Kernels:
                 return False
         return True
 
-    def _on_host(self, kernel, op):
-        """Say whether all that the kernel reads and writes stays in host memory."""
-        definition = self._ops.get(op.type)
+    def on_host(self, kernel, op_type):
+        """Say whether all that `kernel` reads and writes stays in host memory, whatever device it is for."""
+        definition = self._ops.get(op_type)
         if definition is None:
             return False
-        outputs = [arg.name for arg in definition.output_arg]
-        inputs = [arg.name for arg in definition.input_arg]
-        host = set(kernel.host_memory_arg)
-        return bool(outputs) and set(outputs) <= host and set(inputs) <= host
+        outputs = {arg.name for arg in definition.output_arg}
+        inputs = {arg.name for arg in definition.input_arg}
+        return bool(outputs) and outputs | inputs <= set(kernel.host_memory_arg)

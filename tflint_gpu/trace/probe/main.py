@@ -1,0 +1,247 @@
+"""The run: the user's script as ``__main__`` with everything watched, then one report file, then the end."""
+
+import json
+import os
+import runpy
+import sys
+import threading
+import traceback
+import types
+
+from . import facts, placement
+from .clock import DONE, PLAIN, PROFILE, WARMUP, Clock, Limits
+from .eager import EagerWatch
+from .experiments import Experiment, target_of
+from .functions import FunctionWatch
+from .hooks import ImportWatch
+from .keras_steps import KerasWatch
+from .lines import Lines, watch_autograph
+from .loops import LoopWatch
+from .mutes import Mutes
+from .places import Places, identity
+from .profile import NoMarker, Profile
+from .python_input import PythonInput
+from .watch import DeadlineWatch
+
+
+class Run:
+    """Everything one traced run knows; the watches share it."""
+
+    def __init__(self, job):
+        self.job = job
+        cells = {cell["filename"]: (job["script"], cell["cell"]) for cell in job.get("cells") or ()}
+        self.places = Places(job["roots"], job["start"], cells)
+        self.target = target_of(job.get("target"))
+        self.profile = Profile(job["profile"])
+        limits = Limits(job["warmup"], job["plain"], job["window"], job["seconds"])
+        self.clock = Clock(limits, self._enter, self._marker, self._stepped)
+        self.lines = Lines(self.places)
+        self.mutes = Mutes()
+        self.experiment = Experiment(self, job.get("change"), self.target)
+        self.eager = EagerWatch(self)
+        self.functions = FunctionWatch(self)
+        self.loops = LoopWatch(self)
+        self.python_input = PythonInput(self)
+        self.keras = KerasWatch(self)
+        self.main_thread = threading.get_ident()
+        self.tensorflow = None
+        self.keras_modules = []
+        self.dataset_class = None
+        self.chains = []
+        self.steps_per_execution = 1
+        self.recording = False
+        self.finishing = threading.Lock()
+
+    def install(self):
+        """Arrange that TensorFlow and Keras are watched from the moment the script imports them."""
+        ImportWatch({"tensorflow": self._tensorflow, "keras": self._keras, "tf_keras": self._keras})
+
+    def _tensorflow(self, tf):
+        self.tensorflow = tf
+        self.dataset_class = tf.data.Dataset
+        self.functions.install(tf)
+        self.loops.install(tf)
+        self.python_input.install(tf)
+        self.mutes.install(tf)
+        watch_autograph(self.places, self.lines)
+
+    def _keras(self, keras):
+        self.keras_modules.append(keras)
+        self.keras.install(keras)
+        self.functions.install_keras(keras)
+        self.mutes.install_keras(keras)
+
+    def in_other_thread(self):
+        """Say whether this is not the thread that runs the script."""
+        return threading.get_ident() != self.main_thread
+
+    def keras_depth(self):
+        """Return how many calls of Keras' entry points are running."""
+        return self.keras.depth
+
+    def warm(self):
+        """Say whether the program is past the first steps, so that a trace now is a retrace."""
+        driver = self.clock.driver
+        return self.clock.phase != WARMUP or (driver is not None and len(driver.steps) >= 2)
+
+    def work(self):
+        """Return a count that grows while TensorFlow works for the script."""
+        return sum(record.calls for record in self.functions.records.values())
+
+    def muted_callbacks(self, arguments):
+        """Return the arguments of fit without the callbacks that write."""
+        if arguments.get("callbacks") is not None and type(arguments["callbacks"]).__name__ != "CallbackList":
+            arguments["callbacks"] = self.mutes.callbacks(arguments["callbacks"])
+        return arguments
+
+    def note_chain(self, chain):
+        """Remember the stages of a dataset that trains."""
+        if chain and chain not in self.chains:
+            self.chains.append(chain)
+
+    def _is_target(self, track):
+        return self.target.get("kind") == track.kind and self.target.get("spot") == identity(track.spot)
+
+    def extends(self, track):
+        """Say whether a loop shall go on after its end because the script's own steps are too few."""
+        return bool(self.job.get("extend")) and self._is_target(track)
+
+    def repeats(self, track):
+        """Say whether a call shall be made again with the same arguments for the same reason."""
+        return bool(self.job.get("repeat")) and self._is_target(track) and self.clock.phase != DONE
+
+    def _marker(self, number):
+        fit = self.clock.driver is not None and self.clock.driver.kind == "fit"
+        return NoMarker() if fit and self.keras.own_marker else self.profile.marker(number)
+
+    def _stepped(self, track):
+        """Count eager ops for a few steps of the warm-up, once the first step has traced everything."""
+        if self.clock.phase != WARMUP or self.job.get("lean"):
+            return
+        if self.eager.on:
+            self.eager.steps += 1
+            if self.eager.steps >= 4:
+                self.eager.stop()
+        elif len(track.steps) >= 2:
+            self.eager.start()
+
+    def before_first_step(self):
+        """Have TensorFlow keep the graphs it runs, now that the script has set its devices up."""
+        if not self.recording and not self.job.get("lean"):
+            self.recording = True
+            placement.start_recording()
+
+    def _enter(self, phase):
+        if phase == PLAIN:
+            self.lines.stop()
+            self.eager.stop()
+        elif phase == PROFILE:
+            if self.job.get("lean"):
+                self.finish("complete")
+            self.profile.start()
+        elif phase == DONE:
+            self.finish("complete")
+
+    def profile_by_time(self, seconds):
+        """Profile a program without steps for `seconds` and end it."""
+        import time
+
+        self.profile.start()
+        time.sleep(seconds)
+        self.finish("time", seconds=seconds)
+
+    def finish(self, status, **more):
+        """Write the report and leave at once; never returns.
+
+        An interpreter that shuts down while a ``numpy_function`` of a dataset is in flight hangs for ever.
+        """
+        if not self.finishing.acquire(blocking=False):
+            # Another thread is already at it and will end the process.
+            threading.Event().wait()
+        try:
+            self.profile.stop()
+            report = facts.report(self, status)
+            report.update(more)
+        except BaseException:
+            report = {"status": "broken", "error": {"text": traceback.format_exc()}}
+        write(self.job["report"], report)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                continue
+        os._exit(0)
+
+
+def write(path, report):
+    """Write `report` so that a reader sees all of it or nothing."""
+    draft = path + ".part"
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    os.replace(draft, path)
+
+
+def run_script(job):
+    """Run the script, module or notebook of `job` as ``__main__``."""
+    sys.argv = [job["script"]] + list(job["argv"])
+    if job["mode"] == "module":
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+        return
+    sys.path.insert(0, os.path.dirname(os.path.abspath(job["script"])))
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = __builtins__
+    main.__file__ = job["script"]
+    sys.modules["__main__"] = main
+    if job["mode"] == "notebook":
+        run_cells(job["cells"], main)
+        return
+    with open(job["script"], "rb") as file:
+        source = file.read()
+    exec(compile(source, os.path.abspath(job["script"]), "exec", dont_inherit=True), main.__dict__)
+
+
+def run_cells(cells, main):
+    """Run the code cells of a notebook one after the other in the one namespace of `main`."""
+    import linecache
+
+    main.__dict__.setdefault("display", lambda *shown, **options: None)
+    for cell in cells:
+        lines = cell["source"].splitlines(True)
+        # AutoGraph reads the source of functions through this cache.
+        linecache.cache[cell["filename"]] = (len(cell["source"]), None, lines, cell["filename"])
+    for cell in cells:
+        exec(compile(cell["source"], cell["filename"], "exec", dont_inherit=True), main.__dict__)
+
+
+def crash_of(problem, places):
+    """Return an exception as a record: its name, its text and the innermost line of the user's."""
+    spot = None
+    for frame, line in traceback.walk_tb(problem.__traceback__):
+        spot = places.spot_of(frame.f_code.co_filename, line, frame.f_code.co_name) or spot
+    if isinstance(problem, SyntaxError) and problem.filename:
+        spot = places.spot_of(problem.filename, problem.lineno or 1) or spot
+    return {"type": type(problem).__name__, "text": str(problem), "spot": spot}
+
+
+def run(path):
+    """Run the job file at `path`; ends the process."""
+    with open(path, encoding="utf-8") as file:
+        job = json.load(file)
+    current = Run(job)
+    watch = DeadlineWatch(current, job["deadline"], job["dump"])
+    current.install()
+    if not job.get("lean"):
+        current.lines.start()
+    try:
+        run_script(job)
+    except SystemExit as leaving:
+        code = leaving.code
+        current.finish("ended", exit=code if isinstance(code, int) else (0 if code is None else 1))
+    except KeyboardInterrupt:
+        os._exit(130)
+    except BaseException as problem:
+        traceback.print_exc()
+        current.finish("crashed", error=crash_of(problem, current.places))
+    watch.cancel()
+    current.finish("ended", exit=0)

@@ -1,0 +1,55 @@
+"""The deadline, seen from inside: says where the script hung, and keeps what was measured until then."""
+
+import faulthandler
+import sys
+import threading
+import time
+
+#: Seconds after the deadline at which Python itself dumps and leaves, should no thread get to run any more.
+GRACE = 5.0
+
+
+class DeadlineWatch:
+    """Ends the run at its deadline; profiles by time a program that works but has no steps."""
+
+    def __init__(self, run, seconds, dump_path):
+        self.run = run
+        self.seconds = seconds
+        self.main = threading.main_thread().ident
+        self.dump = open(dump_path, "w")  # noqa: SIM115 - faulthandler needs it open for the whole run
+        faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=self.dump)
+        self.thread = threading.Thread(target=self._wait, name="tflint-gpu-deadline", daemon=True)
+        self.thread.start()
+
+    def _wait(self):
+        end = time.monotonic() + self.seconds
+        by_time = time.monotonic() + self.seconds * 0.5
+        while time.monotonic() < end:
+            time.sleep(min(0.25, self.seconds / 20.0))
+            if by_time and time.monotonic() > by_time:
+                by_time = None
+                if self.run.clock.best() is None and self._works():
+                    self.run.profile_by_time(min(3.0, self.seconds * 0.1))
+        self.run.finish("deadline", hung=self._where())
+
+    def _works(self):
+        """Say whether TensorFlow ran a function within half a second."""
+        before = self.run.work()
+        time.sleep(min(0.5, self.seconds / 20.0))
+        return self.run.work() > before
+
+    def _where(self):
+        """Return the user's innermost line on the main thread."""
+        frame = sys._current_frames().get(self.main)
+        places = self.run.places
+        while frame is not None:
+            code = frame.f_code
+            spot = places.spot_of(code.co_filename, frame.f_lineno, code.co_name)
+            if spot is not None:
+                return spot
+            frame = frame.f_back
+        return None
+
+    def cancel(self):
+        """Disarm the last resort."""
+        faulthandler.cancel_dump_traceback_later()
