@@ -16,8 +16,7 @@ from tflint_gpu.findings import Edit, Finding, Verdict
 from tflint_gpu.fixes.document import Document, open_document, overlaps
 from tflint_gpu.fixes.places import DeclinedError
 
-#: Lints the project with some files' bytes replaced, and returns every finding, as loud and as complete as the
-#: findings that `apply_fixes` was given.
+#: Lints the project with some files' bytes replaced, and returns every finding, hints among them.
 Relint = Callable[[Mapping[str, bytes]], Sequence[Finding]]
 
 #: Fixes that overlap wait for the next round; a chain of more than these is left to the next run.
@@ -90,6 +89,8 @@ def apply_fixes(
     itself is left alone.
     """
     session = _Session(read, relint, tensorflow, list(findings))
+    if any(finding.fix for finding in findings):
+        session.begin()
     for finding in findings:
         if finding.fix and finding.verdict in _COSTS_NOTHING:
             session.decline(finding, "the trace shows that it costs nothing here")
@@ -133,7 +134,14 @@ class _Session:
     before: dict[str, bytes] = field(default_factory=dict)
     now: dict[str, bytes] = field(default_factory=dict)
     fixed: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
-    refused: dict[_Key, Refusal] = field(default_factory=dict)
+    #: None for a finding that nobody asked to fix: a hint, say, that the report does not show.
+    refused: dict[_Key, Refusal | None] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Take stock: every finding counts when looking for new ones, though only those given are to be fixed."""
+        asked = {_Key.of(finding) for finding in self.findings}
+        self.findings = list(self.relint({}))
+        self.refused = {_Key.of(item): None for item in self.findings if _Key.of(item) not in asked}
 
     def decline(self, finding: Finding, reason: str) -> None:
         """Note that the fix of `finding` is not made, wherever the finding moves to."""
@@ -207,7 +215,8 @@ class _Session:
             Changed(path, self.before[path], raw, tuple(self.fixed[path]))
             for path, raw in sorted(self._different().items())
         )
-        return FixReport(tuple(changed), tuple(self.refused.values()), tuple(self.findings))
+        refusals = tuple(refusal for refusal in self.refused.values() if refusal is not None)
+        return FixReport(tuple(changed), refusals, tuple(self.findings))
 
 
 def _counts(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:

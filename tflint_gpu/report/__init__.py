@@ -19,7 +19,9 @@ FORMATS = {
 }
 
 
-def render(report: Report, form: str, *, colour: bool = False) -> str:
-    """Return `report` in the format `form`, one of `FORMATS`; `colour` is for ``full``, and others have none."""
-    renderer = importlib.import_module(FORMATS[form])
-    return str(renderer.render(report, colour=True) if colour and form == "full" else renderer.render(report))
+def render(report: Report, form: str) -> str:
+    """Return `report` in the format `form`, one of `FORMATS`.
+
+    The text of ``full`` is styled by ANSI codes; `click.echo` takes them out where there is no terminal.
+    """
+    return str(importlib.import_module(FORMATS[form]).render(report))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
@@ -19,6 +18,9 @@ from tflint_gpu.report.traced import summary
 _WIDTH = 100
 
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan", Severity.HINT: "white"}
+#: Where the trace said that a fix would change nothing, none is offered.
+_NOTHING_TO_GAIN = frozenset({Verdict.REFUTED, Verdict.MASKED})
+
 _VERDICTS = {
     Verdict.CONFIRMED: "red",
     Verdict.OBSERVED: "red",
@@ -28,15 +30,8 @@ _VERDICTS = {
 }
 
 
-def wants_colour(stream: IO[Any]) -> bool:
-    """Say whether colour belongs on `stream`: a terminal, unless ``NO_COLOR`` or ``TERM=dumb`` says otherwise."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
-
-
-def render(report: Report, *, colour: bool = False) -> str:
-    """Return the whole report as text."""
+def render(report: Report, *, colour: bool = True) -> str:
+    """Return the whole report as text; styled by ANSI codes with `colour`, which `click.echo` takes out again."""
     blocks = []
     if report.evidence is not None:
         told = headline(report.evidence, report.findings)
@@ -65,7 +60,7 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
     if finding.impact:
         share = percent(finding.impact.step_share)
         yield from _wrapped("impact: ", f"gives back {share} of the step ({finding.impact.basis})")
-    if finding.fix:
+    if finding.fix and finding.verdict not in _NOTHING_TO_GAIN:
         flag = "--fix" if finding.fix.safety == "safe" else "--unsafe-fixes"
         yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
     for other in finding.related:
@@ -100,7 +95,10 @@ def _closing(report: Report) -> str:
     target = report.target
     version = f"TensorFlow {target.tensorflow[0]}.{target.tensorflow[1]} ({target.source})"
     closing = f"{', '.join(found) or 'No findings'} in {files}, for {version}."
-    fixable = sum(finding.fix is not None and finding.fix.safety == "safe" for finding in report.findings)
+    fixable = sum(
+        finding.fix is not None and finding.fix.safety == "safe" and finding.verdict not in _NOTHING_TO_GAIN
+        for finding in report.findings
+    )
     return closing + (f" {fixable} with a safe fix: --diff shows it, --fix makes it." if fixable else "")
 
 
