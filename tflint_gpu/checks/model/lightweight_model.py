@@ -69,7 +69,8 @@ class LightweightModel(Check):
                 yield self.at(
                     model.location,
                     f"a model of about {_rounded(weights)} weights is a few microseconds of work for a GPU: "
-                    "launching its kernels takes longer; use larger batches, XLA, several trials at once, or the CPU",
+                    "launching its kernels takes longer; use larger batches, XLA, several trials at once, or "
+                    "the CPU",
                     severity=Severity.HINT,
                     qualname=model.call.qualname if model.call else "",
                 )
@@ -87,7 +88,7 @@ class LightweightModel(Check):
         return Judgement(Verdict.CONFIRMED, (measure,), _gain(evidence))
 
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
-        """Yield the training's line where a GPU idles in short steps that no input, eager op or compile explains."""
+        """Yield the training's line where a GPU idles in short steps that neither input nor eager ops explain."""
         spot = evidence.window.spot if evidence.window else None
         busy = evidence.gpu_busy_share
         if spot is None or busy is None or busy >= HALF or not _too_little_work(evidence):

@@ -1,0 +1,103 @@
+"""TFG114: a shuffle buffer that has to be filled with decoded or large elements before the first batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.sizes import sizes_of
+from tflint_gpu.checks.steps import loudest
+from tflint_gpu.findings import Finding, Related
+from tflint_gpu.program.values import Items, Stage, constant
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Pipeline, Program
+
+#: Calls that turn a file's bytes into an element.
+_DECODES = ("tf.io.decode_", "tf.image.decode_", "tf.audio.decode_wav")
+_PYTHON_READS = ("cv2.imread", "PIL.Image.open", "librosa.load", "imageio.imread", "soundfile.read", "numpy.load")
+
+#: After these the elements are others, or already in memory.
+_SETTLES = ("cache", "batch", "padded_batch", "interleave", "flat_map", "snapshot")
+
+
+class ShuffleBufferStall(Check):
+    """A literal shuffle buffer behind a stage that decodes files, or of more bytes than a start should read."""
+
+    needles: ClassVar[tuple[str, ...]] = ("shuffle",)
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield shuffles of training data that read a lot before they hand over the first element of an epoch."""
+        yield from loudest(
+            finding
+            for pipeline in program.pipelines
+            if pipeline.role == "train"
+            for finding in self._shuffles(pipeline)
+        )
+
+    def _shuffles(self, pipeline: Pipeline) -> Iterator[Finding]:
+        for index, stage in pipeline.stages_of("shuffle"):
+            count = stage.call.constant("buffer_size")
+            if not isinstance(count, int) or stage.call.context.debug:
+                continue
+            decoding = _decoding_stage(pipeline.stages[:index])
+            size = _element_bytes(pipeline.stages[:index], decoding)
+            held = count * size if size else None
+            if decoding and count >= self.options["decoded-elements"]:
+                much = f" ({held / 1e6:,.0f} MB)" if held else ""
+                yield self.at(
+                    stage.call,
+                    f"this buffer decodes {count:,} files{much} before the first batch of each epoch while the "
+                    "GPU waits; shuffle the file names before decoding",
+                    related=(Related(decoding.location, "the files are decoded here"),),
+                )
+            elif held and held >= self.options["bytes"] and not _starts_in_memory(pipeline.stages[:index]):
+                yield self.at(
+                    stage.call,
+                    f"this buffer holds {held / 1e9:.1f} GB before the first batch of each epoch while the GPU "
+                    "waits; shuffle indices or file names, or use a smaller buffer",
+                )
+
+
+def _decoding_stage(before: tuple[Stage, ...]) -> Stage | None:
+    """Return the last map that decodes a file into one element, None once the elements are cached or batched."""
+    found = None
+    for stage in before:
+        if stage.op in _SETTLES:
+            found = None
+        elif stage.op == "map" and any(
+            call.callee.startswith((*_DECODES, *_PYTHON_READS)) for call in stage.calls
+        ):
+            found = stage
+    return found
+
+
+def _element_bytes(before: tuple[Stage, ...], decoding: Stage | None) -> int | None:
+    """Return the bytes of one element: what the last resize makes, or a row of a literal array."""
+    if decoding is not None:
+        return next(filter(None, (_resized(stage) for stage in reversed(before))), None)
+    if any(stage.op in (*_SETTLES, "map", "window", "unbatch", "zip") for stage in before):
+        return None
+    if before[0].op != "from_tensor_slices":
+        return None
+    rows = [size.row_bytes or 0 for size in sizes_of(before[0].call.argument("tensors"))]
+    return sum(rows) or None
+
+
+def _resized(stage: Stage) -> int | None:
+    """Return the bytes of a three-channel float image of the literal size that `stage` resizes to."""
+    for call in reversed(stage.calls):
+        if call.callee in ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.random_crop"):
+            size = call.argument("size", 1)
+            sides = [constant(side) for side in size.items[:2]] if isinstance(size, Items) else []
+            whole = [side for side in sides if isinstance(side, int)]
+            if len(whole) == 2:
+                return math.prod(whole) * 3 * 4
+    return None
+
+
+def _starts_in_memory(before: tuple[Stage, ...]) -> bool:
+    """Say whether only references move: slices of an array that is in memory as a whole cost a copy, no read."""
+    return len(before) == 1

@@ -1,0 +1,105 @@
+"""TFG705: float16 where it loses the result: everywhere, in the output, or without loss scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.steps import hides_gpus, loudest
+from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.program.values import Const, External, Produced, Value
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.views import Program
+
+POLICY = "keras.mixed_precision.set_global_policy"
+POLICIES = ("keras.mixed_precision.Policy", "keras.DTypePolicy", "keras.dtype_policies.DTypePolicy")
+
+#: Activations whose result underflows or saturates in float16.
+_OUTPUTS = ("softmax", "sigmoid")
+
+#: Parts of the names of everything that scales a loss.
+_SCALING = ("LossScaleOptimizer", "get_scaled_loss", "scale_loss", "enable_mixed_precision_graph_rewrite")
+
+
+class HalfPrecisionUnsafe(Check):
+    """float16 without the guards that mixed precision needs."""
+
+    needles: ClassVar[tuple[str, ...]] = ("float16",)
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield pure float16, float16 outputs and unscaled float16 losses; bfloat16 needs none of these guards."""
+        if not hides_gpus(program):
+            yield from loudest(self._suspicions(program))
+
+    def _suspicions(self, program: Program) -> Iterator[Finding]:
+        mixed: Call | None = None
+        for call in program.calls_to("keras.backend.set_floatx", POLICY):
+            value = call.args[0] if call.args else next(iter(call.kwargs.values()), None)
+            policy = _policy(value)
+            if policy == "float16":
+                yield self.at(
+                    call,
+                    "everything in float16, weights and updates included, under- and overflows, and batch "
+                    "statistics with it; use the policy mixed_float16, which is as fast on a GPU",
+                    severity=_soft(value),
+                )
+            elif policy == "mixed_float16" and not call.context.debug:
+                mixed = call
+        if mixed is not None:
+            yield from self._outputs(program, mixed)
+            yield from self._unscaled(program, mixed)
+
+    def _outputs(self, program: Program, mixed: Call) -> Iterator[Finding]:
+        for model in program.models:
+            layers = [call for call in model.layers if not call.callee.endswith((".Input", ".InputLayer"))]
+            if not (model.trained and model.complete and layers):
+                continue
+            last = layers[-1]
+            activation = _activation(last)
+            if activation in _OUTPUTS and last.argument("dtype") is None:
+                yield self.at(
+                    last,
+                    f"under mixed_float16 this {activation} output is float16: small probabilities become 0 and "
+                    "the "
+                    'loss NaN; give this layer dtype="float32"',
+                    related=(Related(mixed.location, "the policy"),),
+                )
+
+    def _unscaled(self, program: Program, mixed: Call) -> Iterator[Finding]:
+        if any(call.callee.rpartition(".")[2] in _SCALING for call in program.calls):
+            return
+        for step in program.steps:
+            yield self.at(
+                step.apply,
+                "a step of one's own under mixed_float16 without loss scaling: small gradients become 0 in "
+                "float16; wrap the optimizer in LossScaleOptimizer and scale the loss",
+                related=(Related(mixed.location, "the policy"),),
+            )
+
+
+def _policy(value: Value | None) -> str:
+    if isinstance(value, Const):
+        return str(value.value)
+    if isinstance(value, Produced) and value.callee in POLICIES:
+        name = value.call.constant("name", 0)
+        return name if isinstance(name, str) else ""
+    return ""
+
+
+def _soft(value: Value | None) -> Severity | None:
+    return Severity.INFO if isinstance(value, Const) and value.soft else None
+
+
+def _activation(layer: Call) -> str:
+    """Return the name of the activation that `layer` ends in, "" where it has none or it is not known."""
+    if layer.callee == "keras.layers.Softmax":
+        return "softmax"
+    if layer.callee not in ("keras.layers.Dense", "keras.layers.Activation", "keras.layers.Conv2D"):
+        return ""
+    value = layer.argument("activation", 0 if layer.callee == "keras.layers.Activation" else None)
+    if isinstance(value, Const):
+        return str(value.value)
+    return value.name.rpartition(".")[2] if isinstance(value, External) else ""
