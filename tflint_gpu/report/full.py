@@ -13,7 +13,6 @@ from tflint_gpu.report.figures import measure, percent
 from tflint_gpu.report.frame import frame
 from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
-from tflint_gpu.report.traced import summary
 
 _WIDTH = 100
 
@@ -34,6 +33,8 @@ def render(report: Report, *, colour: bool = True) -> str:
     """Return the whole report as text; styled by ANSI codes with `colour`, which `click.echo` takes out again."""
     blocks = []
     if report.evidence is not None:
+        from tflint_gpu.report.traced import summary
+
         told = headline(report.evidence, report.findings)
         blocks.append("\n".join([_style(told, colour, bold=True), "", *summary(report.evidence)]))
     blocks += ["\n".join(_finding(finding, report, colour)) for finding in report.findings]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Verdict
-from tflint_gpu.trace.evidence import Evidence, WhatIf
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.evidence import Evidence, WhatIf
 
 #: What the step does in a bucket, and the factors whose findings name its cause.
 _WAITS = {

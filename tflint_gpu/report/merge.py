@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.pages import Page
 from tflint_gpu.findings import Finding, Location, Verdict
-from tflint_gpu.program.target import Target
 from tflint_gpu.report.texts import Texts
 from tflint_gpu.source.files import Error
-from tflint_gpu.trace.evidence import Evidence
+
+if TYPE_CHECKING:
+    from tflint_gpu.checks.check import Check
+    from tflint_gpu.checks.pages import Page
+    from tflint_gpu.program.target import Target
+    from tflint_gpu.trace.evidence import Evidence
 
 #: Which verdicts come first among findings of one impact and one severity.
 _RANK = {

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import re
-import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,6 +32,8 @@ class Texts:
 
     def digest(self, path: str) -> str | None:
         """Return the blake2b-128 of the file in hex, as evidence states it; None where it cannot be read."""
+        import hashlib
+
         raw = self.raw(path)
         return None if raw is None else hashlib.blake2b(raw, digest_size=16).hexdigest()
 
@@ -50,6 +48,9 @@ class Texts:
 
 
 def _decode(raw: bytes) -> str:
+    import io
+    import tokenize
+
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         return raw.decode(encoding, errors="replace")
@@ -58,6 +59,8 @@ def _decode(raw: bytes) -> str:
 
 
 def _cell(raw: bytes, number: int) -> str:
+    import json
+
     try:
         source = json.loads(raw)["cells"][number - 1]["source"]
     except (ValueError, LookupError, TypeError):
