@@ -132,7 +132,8 @@ class PerBatchCallbackWork(Check):
         elif every_batch:
             yield self.at(
                 call,
-                'TensorBoard writes after every batch, and the GPU waits for it. Use update_freq="epoch" or a few hundred.',
+                "TensorBoard writes after every batch, and the GPU waits for it. "
+                'Use update_freq="epoch" or a few hundred.',
                 severity=Severity.INFO,
             )
 
