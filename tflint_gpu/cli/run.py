@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.config import Settings, closeness, nearest, rule_names
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.source.files import Error, ReadError, SourceFile
+from tflint_gpu.source.files import SUPPRESSION_MARKERS, Error, ReadError, SourceFile
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.check import Check
@@ -97,8 +97,6 @@ class _Survey:
 
 
 def _survey(files: Iterable[SourceFile]) -> _Survey:
-    from tflint_gpu.source.suppressions import MARKERS
-
     survey = _Survey()
     for file in files:
         try:
@@ -114,7 +112,7 @@ def _survey(files: Iterable[SourceFile]) -> _Survey:
             continue
         survey.readable.append(file)
         survey.relevant |= concerned
-        if any(marker in raw for marker in MARKERS):
+        if any(marker in raw for marker in SUPPRESSION_MARKERS):
             survey.marked.append(file)
     return survey
 
@@ -177,12 +175,15 @@ def silence(
 
 def assemble(result: LintResult, evidence: Evidence | None, settings: Settings) -> Report:
     """Return the report on `result`, judged by `evidence` where there is some; hints only with `pedantic`."""
-    from tflint_gpu.checks import load
     from tflint_gpu.program.target import Target
     from tflint_gpu.report.merge import merge
     from tflint_gpu.report.texts import Texts
 
-    checks = result.checks or (load(settings) if evidence is not None else ())
+    checks = result.checks
+    if evidence is not None and not checks:
+        from tflint_gpu.checks import load
+
+        checks = tuple(load(settings))
     given = {file.path: file.content for file in result.files if file.content is not None}
     merged = merge(
         result.findings,
@@ -231,6 +232,11 @@ def report(
     """Merge, render to every one of `outputs`, tell errors and notes on stderr; return the exit status."""
     import click
 
+    if not result.checks and any(output.format == "sarif" for output in outputs):
+        # SARIF lists the rules that were on, not only those that found something.
+        from tflint_gpu.checks import load
+
+        result = replace(result, checks=tuple(load(settings)))
     merged = assemble(result, evidence, settings)
     for output in outputs:
         if statistics and output.file is None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import ast
 
 _BOM = b"\xef\xbb\xbf"
+#: Bytes without which a file holds no suppression, so that it need not be read as tokens.
+SUPPRESSION_MARKERS = (b"tflint-gpu:", b"TFG", b"tfg")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 

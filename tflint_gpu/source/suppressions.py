@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from tflint_gpu.findings import Finding
 from tflint_gpu.source.files import Error, ReadError, Source, SourceFile
 
-#: Bytes without which a file holds no suppression, so that it need not be read as tokens.
-MARKERS = (b"tflint-gpu:", b"TFG")
-
 _DIRECTIVE = re.compile(r"#\s*tflint-gpu:\s*([\w-]*)\s*(?:\[([^\]]*)\])?")
 _NOQA = re.compile(r"#\s*noqa\s*:\s*((?:[A-Z]+\d+[,\s]*)+)", re.IGNORECASE)
 _SKIPPED = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)

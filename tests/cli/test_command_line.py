@@ -1,0 +1,143 @@
+"""The command line as a whole: its exit statuses, its one-sentence failures, and how fast it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tflint_gpu import __version__
+from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.cli import COMMANDS, cli, run
+from tflint_gpu.cli.options import FORMATS
+from tflint_gpu.report import FORMATS as RENDERERS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TFLINT_GPU_DEBUG", raising=False)
+    return tmp_path
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run([sys.executable, *arguments], env=clean, capture_output=True, text=True, timeout=60)
+
+
+def test_help_lists_every_command_and_each_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    told = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"  {name} " in told
+        assert run([name, "--help"]) == 0
+        assert capsys.readouterr().out.startswith(f"Usage: tflint-gpu {name}")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"tflint-gpu {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["chekc"], "did you mean 'check'"),
+        (["check", "--slect", "TFG101"], "--select"),
+        (["check", "--output", "xml:a.xml"], "FORMAT:FILE"),
+        (["check", "--output", "json"], "FORMAT:FILE"),
+        (["check", "--select", "TFG999"], "unknown rule 'TFG999'"),
+        (["check", "--tensorflow", "new"], "version in quotes"),
+        (["check", "nowhere.py"], "nowhere.py: no such file or folder"),
+        (["check", "-", "other.py"], "only file"),
+        (["check", "--evidence", "gone.json"], "gone.json: cannot read"),
+        (["explain", "missing-prefech"], "did you mean 'missing-prefetch'"),
+        (["explain", "zzzzzzz"], "tflint-gpu rules"),
+    ],
+)
+def test_a_wrong_call_ends_with_two_and_a_remedy(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_a_fault_of_its_own_is_one_sentence_unless_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("cause")
+
+    monkeypatch.setattr(cli, "main", lambda *_, **__: broken())
+    assert run(["check"]) == 2
+    assert "RuntimeError: cause" in capsys.readouterr().err
+    monkeypatch.setenv("TFLINT_GPU_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        run(["check"])
+
+
+def test_an_interrupt_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tflint_gpu.cli.check.lint", interrupted)
+    assert run(["check"]) == 130
+    assert capsys.readouterr().err.strip().splitlines()[-1] == "tflint-gpu: interrupted"
+
+
+def test_a_reader_that_leaves_is_no_failure_to_tell() -> None:
+    command = f"{sys.executable} -m tflint_gpu rules --output-format json | head -c 1"
+    done = subprocess.run(
+        command,
+        shell=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+
+
+def test_rules_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rules"]) == 0
+    table = capsys.readouterr().out
+    assert all(f"{page.code}  {page.name}" in table for page in all_pages())
+    assert run(["rules", "--output-format", "json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert (first["code"], first["factor"], first["severity"]) == ("TFG101", "input-pipeline", "warning")
+
+
+@pytest.mark.parametrize("rule", ["TFG101", "tfg101", "missing-prefetch"])
+def test_explain_prints_the_page(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", rule]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("# missing-prefetch (TFG101)")
+    assert "+++" not in page
+
+
+def test_every_format_offered_has_a_renderer() -> None:
+    assert set(FORMATS) == set(RENDERERS)
+
+
+def test_a_file_without_tensorflow_costs_no_heavy_import(here: Path) -> None:
+    (here / "plain.py").write_text("import numpy as np\n\nprint(np.zeros(3))\n")
+    program = (
+        "import sys; from tflint_gpu.cli import run; status = run(['check', 'plain.py']); "
+        "print(status, *sorted(name for name in sys.modules))"
+    )
+    status, *loaded = python("-c", program).stdout.split()
+    assert status == "0"
+    heavy = {"libcst", "tensorflow", "tabulate", "msgspec", "pathspec", "google.protobuf", "importlib.metadata"}
+    assert not heavy & set(loaded)
+    assert not any(name.startswith(("tflint_gpu.checks.", "tflint_gpu.trace.")) for name in loaded)
