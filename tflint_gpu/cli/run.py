@@ -63,7 +63,7 @@ def lint(files: Sequence[SourceFile], settings: Settings) -> LintResult:
     if not survey.relevant:
         return LintResult(tuple(files), errors=tuple(survey.errors))
     from tflint_gpu.checks import load
-    from tflint_gpu.program import build
+    from tflint_gpu.program.build import build
 
     checks = load(settings)
     built = build(survey.readable, settings, _needles(checks))

@@ -1,1 +1,157 @@
-"""The project's modules: which file is which dotted name, parsed when first asked for."""
+"""The project's modules: which file an import means, and each file's tree, parsed when first asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.findings import Location
+from tflint_gpu.source.files import Error, ReadError
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Value
+    from tflint_gpu.source.files import Source
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+([^#\n]+)|import[ \t]+([^#\n]+))", re.MULTILINE
+)
+_TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
+_TEST_FOLDER = re.compile(r"(^|/)tests?/")
+
+
+@dataclass(slots=True, eq=False)
+class Module:
+    """A file of the project. `names` holds its module-level variables once it was executed."""
+
+    path: str
+    name: str
+    source: Source
+    names: dict[str, Value] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    executed: bool = False
+    #: Top-level packages it imports, to tell a TensorFlow module from a PyTorch one.
+    packages: frozenset[str] = frozenset()
+    #: Cells and files that could not be read as Python, as they are met.
+    errors: list[Error] = field(default_factory=list)
+    _tree: ast.Module | None = None
+
+    @property
+    def is_test(self) -> bool:
+        """Whether the file holds unit tests, by its name or folder."""
+        return bool(_TEST_FILE.search(self.path) or _TEST_FOLDER.search(self.path))
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree; None where the text is no Python, which is then told in `errors`."""
+        if self._tree is None:
+            try:
+                self._tree = self.source.parse(self.errors)
+            except ReadError as problem:
+                self.errors.append(problem.error)
+        return self._tree
+
+    def drop_tree(self) -> None:
+        """Forget the tree, which weighs far more than what was learnt from it."""
+        self._tree = None
+
+    def location(self, node: Any) -> Location:
+        """Return where `node` stands, in characters, and in its cell where this is a notebook."""
+        return self.span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+    def call_location(self, node: ast.Call) -> Location:
+        """Return where a call stands: from the method's own name on, in a chain of methods."""
+        function = node.func
+        line, column = node.lineno, node.col_offset
+        if isinstance(function, ast.Attribute) and function.end_lineno is not None:
+            base = function.value
+            if isinstance(base, ast.Call) or function.end_lineno != base.end_lineno:
+                line = function.end_lineno
+                column = (function.end_col_offset or 0) - len(function.attr.encode())
+        return self.span(line, column, node.end_lineno or line, node.end_col_offset or column)
+
+    def span(self, line: int, column: int, end_line: int, end_column: int) -> Location:
+        """Return the location of a range given in `ast`'s coordinates (lines from 1, UTF-8 bytes from 0)."""
+        return self.source.location(line, column, end_line, end_column)
+
+
+def imports_of(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Yield (dots, module, names) for each import statement that a line of `text` seems to hold.
+
+    A cheap over-approximation for the import graph; the tree has the last word.
+    """
+    for match in _IMPORT.finditer(text):
+        dots, module, names, plain = match.groups()
+        if plain is not None:
+            for part in plain.split(","):
+                yield 0, part.split(" as ")[0].strip(), ()
+        else:
+            yield len(dots), module, tuple(n.split(" as ")[0].strip(" ()\\") for n in names.split(","))
+
+
+def packages_of(text: str) -> frozenset[str]:
+    """Return the top-level names of what `text` imports absolutely."""
+    return frozenset(module.partition(".")[0] for dots, module, _ in imports_of(text) if not dots and module)
+
+
+class ModuleIndex:
+    """Which file of the project an import means."""
+
+    def __init__(self, paths: Iterable[PurePosixPath]) -> None:
+        self.files = frozenset(paths)
+        self._found: dict[tuple[PurePosixPath, str], PurePosixPath | None] = {}
+        self._folders = {folder for path in self.files for folder in path.parents}
+
+    def resolve(self, importer: str, dots: int, module: str) -> PurePosixPath | None:
+        """Return the path of `module` as `importer` means it, None where it is outside the project."""
+        folder = PurePosixPath(importer).parent
+        if dots:
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._in(folder, module)
+        key = (folder, module)
+        if key not in self._found:
+            self._found[key] = next(
+                (path for base in self._roots(folder) if (path := self._in(base, module)) is not None), None
+            )
+        return self._found[key]
+
+    def _roots(self, folder: PurePosixPath) -> Iterator[PurePosixPath]:
+        for base in (folder, *folder.parents):
+            yield base
+            for layout in ("src", "lib", "python"):
+                if base / layout in self._folders:
+                    yield base / layout
+
+    def _in(self, folder: PurePosixPath, module: str) -> PurePosixPath | None:
+        base = folder.joinpath(*module.split(".")) if module else folder
+        for path in (base.with_name(base.name + ".py") if module else None, base / "__init__.py"):
+            if path is not None and path in self.files:
+                return path
+        return None
+
+    def is_package(self, importer: str, dots: int, module: str) -> PurePosixPath | None:
+        """Return the folder that a namespace package (one without ``__init__``) would be."""
+        folder = PurePosixPath(importer).parent
+        for _ in range(max(0, dots - 1)):
+            folder = folder.parent
+        bases = [folder] if dots else self._roots(folder)
+        for base in bases:
+            candidate = base.joinpath(*module.split(".")) if module else base
+            if candidate in self._folders and candidate != PurePosixPath("."):
+                return candidate
+        return None
+
+    def neighbours(self, path: str, text: str) -> Iterator[PurePosixPath]:
+        """Yield the project files that `text` seems to import."""
+        for dots, module, names in imports_of(text):
+            found = self.resolve(path, dots, module)
+            if found is not None:
+                yield found
+            for name in names:
+                deeper = self.resolve(path, dots, f"{module}.{name}" if module else name)
+                if deeper is not None:
+                    yield deeper

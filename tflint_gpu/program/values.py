@@ -57,7 +57,7 @@ class Parameter(Value):
     annotation: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Items(Value):
     """A list, tuple or set display; `complete` is False when unseen elements may be among them."""
 
@@ -151,7 +151,7 @@ class Partial(Value):
 class Function(Value):
     """A function, lambda or method of the project, with what it closes over.
 
-    `bound` is the instance of a bound method. `graph` is set where ``tf.function`` wraps it.
+    `bound` is the instance of a bound method. `kind` is ``function``, ``static``, ``class`` or ``property``.
     """
 
     name: str
@@ -162,7 +162,7 @@ class Function(Value):
     closure: Any = None
     bound: Value | None = None
     owner: Class | None = None
-    graph: GraphFunction | None = None
+    kind: str = "function"
 
 
 @dataclass(slots=True, eq=False)
@@ -208,6 +208,32 @@ class Instance(Value):
     call: Call | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Generator(Value):
+    """What a call of a generator function returned; its body runs when something draws from it.
+
+    `state` is the interpreter's own: the arguments bound, nothing executed yet.
+    """
+
+    function: Function
+    state: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported(Value):
+    """A module of the project, as an import names it."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Super(Value):
+    """``super()`` in a method of `cls`, for the object `instance`."""
+
+    cls: Class
+    instance: Value
+
+
 @dataclass(slots=True, eq=False)
 class GraphFunction(Value):
     """A ``tf.function``: what it wraps and how, where it was made, and every call of it.
@@ -245,6 +271,7 @@ class Stage:
     calls: tuple[Call, ...] = ()
     nested: tuple[Dataset, ...] = ()
     conditional: bool = False
+    captures_variable: bool = False
 
     @property
     def location(self) -> Location:
@@ -280,6 +307,8 @@ class Dataset(Value):
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """One call that the program makes, in the context that leads to it.
+
+    A method in a chain of calls stands where its own name does, so that ``ds.map(f).batch(8)`` has two places.
 
     The same text is recorded once for every context it is reached in: a helper called from a loop and from
     module level yields two calls. `callee` is canonical for things outside the project (``tf.data.Dataset.map``,

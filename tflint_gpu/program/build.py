@@ -1,0 +1,226 @@
+"""Files in, programs out: which files belong together, and running each group through the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from tflint_gpu.program import api, evaluate, execute, training
+from tflint_gpu.program.context import Context, Region
+from tflint_gpu.program.machine import WORK_FLOOR, WORK_PER_LINE, Machine, OutOfWorkError, State, self_of
+from tflint_gpu.program.modules import Module, ModuleIndex, packages_of
+from tflint_gpu.program.target import find_target
+from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value
+from tflint_gpu.program.views import Program
+from tflint_gpu.source.files import Error, ReadError
+
+if TYPE_CHECKING:
+    from tflint_gpu.config import Settings
+    from tflint_gpu.source.files import Source, SourceFile
+
+#: A file without one of these cannot be TensorFlow or Keras code, nor set it up.
+FRAMEWORKS = (b"tensorflow", b"keras", b"CUDA_VISIBLE_DEVICES", b"TF_")
+
+_TEST_CLASSES = ("unittest.TestCase", "tf.test.TestCase", "absl.testing.parameterized.TestCase", "absl.testing.absltest.TestCase")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Built:
+    """What `build` made of the files."""
+
+    programs: list[Program] = field(default_factory=list)
+    errors: list[Error] = field(default_factory=list)
+
+
+def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes, ...]) -> Built:
+    """Read `files` and return the programs they make up, one for each group joined by imports.
+
+    A group in which no file holds one of `needles` (none: any file) is left out: no rule could fire on it.
+    """
+    built = Built()
+    sources: dict[PurePosixPath, Source] = {}
+    for file in files:
+        try:
+            read = file.read()
+        except ReadError as problem:
+            built.errors.append(problem.error)
+            continue
+        for source in (read, *read.written):
+            sources.setdefault(PurePosixPath(source.name or source.path), source)
+    index = ModuleIndex(sources)
+    for group in _groups(index, sources):
+        if _relevant(group, sources, needles):
+            built.programs.append(_run(group, index, sources, settings, built.errors))
+    return built
+
+
+def _groups(index: ModuleIndex, sources: dict[PurePosixPath, Source]) -> Iterator[list[PurePosixPath]]:
+    """Yield the files in groups connected by imports, each in the order of its paths."""
+    parent = {path: path for path in sources}
+
+    def root(path: PurePosixPath) -> PurePosixPath:
+        while parent[path] != path:
+            parent[path] = parent[parent[path]]
+            path = parent[path]
+        return path
+
+    for path, source in sources.items():
+        for neighbour in index.neighbours(str(path), source.text):
+            if neighbour in parent:
+                parent[root(neighbour)] = root(path)
+    groups: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in sorted(sources):
+        groups.setdefault(root(path), []).append(path)
+    yield from groups.values()
+
+
+def _relevant(
+    group: list[PurePosixPath], sources: dict[PurePosixPath, Source], needles: tuple[bytes, ...]
+) -> bool:
+    texts = [sources[path].text.encode("utf-8", "surrogatepass") for path in group]
+    framework = any(name in text for text in texts for name in FRAMEWORKS)
+    return framework and (not needles or any(needle in text for text in texts for needle in needles))
+
+
+def _run(
+    group: list[PurePosixPath],
+    index: ModuleIndex,
+    sources: dict[PurePosixPath, Source],
+    settings: Settings,
+    errors: list[Error],
+) -> Program:
+    target, requirements = find_target(group, sources, settings)
+    program = Program(target, requirements=requirements)
+    modules = {path: _module(path, sources[path]) for path in group}
+    program.modules = list(modules.values())
+    lines = sum(source.text.count("\n") for source in (sources[path] for path in group))
+    machine = Machine(program, index, modules, max(WORK_FLOOR, lines * WORK_PER_LINE))
+    if target.tensorflow < (2, 0):
+        return program  # TensorFlow 1 is another language: nothing here is known to hold for it
+    try:
+        for module in program.modules:
+            if _holds_framework(module) and not module.is_test:
+                execute.run_module(machine, module)
+        _read_alone(machine)
+    except OutOfWorkError:
+        pass  # what was seen so far stands; the rest is unknown
+    for module in program.modules:
+        errors.extend(module.errors)
+        module.drop_tree()
+    return program
+
+
+def _module(path: PurePosixPath, source: Source) -> Module:
+    name = ".".join(path.with_suffix("").parts)
+    return Module(str(path), name.removesuffix(".__init__"), source, packages=packages_of(source.text))
+
+
+def _holds_framework(module: Module) -> bool:
+    text = module.source.text
+    return any(name.decode() in text for name in FRAMEWORKS)
+
+
+# --- code that nobody in the project calls
+
+
+def _read_alone(machine: Machine) -> None:
+    """Read every function and method that was not reached by a call, as its unknown callers would run it."""
+    done = 0
+    while done < len(machine.defined):
+        defined = machine.defined[done]
+        done += 1
+        if defined.module.is_test:
+            continue
+        state = State(defined.module, {}, "", Context())
+        if isinstance(defined, Class):
+            _read_class(machine, defined, state)
+        elif defined.owner is None and id(defined.node) not in machine.followed and not _is_test(defined):
+            _read_function(machine, defined, state)
+
+
+def _is_test(function: Function) -> bool:
+    return function.name.startswith("test_") and bool({"pytest", "unittest"} & function.module.packages)
+
+
+def _read_function(machine: Machine, function: Function, state: State) -> None:
+    graph = _graph_of(machine, function)
+    context = state.context
+    if graph is not None:
+        context = context.inside(Region(function.location, "graph", owner=graph))
+    result = machine.follow(function, (), {}, context, alone=True)
+    _draw(machine, result, context)
+
+
+def _graph_of(machine: Machine, function: Function) -> GraphFunction | None:
+    return next(
+        (
+            g
+            for g in machine.program.functions
+            if isinstance(g.function, Function) and g.function.node is function.node
+        ),
+        None,
+    )
+
+
+def _draw(machine: Machine, result: Value, context: Context) -> None:
+    from tflint_gpu.program.values import Generator
+
+    for option in evaluate.alternatives(result):
+        if isinstance(option, Generator):
+            machine.draw(option, context)
+
+
+def _read_class(machine: Machine, cls: Class, state: State) -> None:
+    if cls.is_a(*_TEST_CLASSES):
+        return
+    pending = [member for member in cls.members.values() if _unread(machine, member)]
+    if not pending:
+        return
+    owner = self_of(machine, cls, state)
+    if cls.is_a("keras.callbacks.Callback") and isinstance(owner, Instance):
+        training.follow_callback(machine, state, owner, None)
+    for member in pending:
+        if _unread(machine, member):
+            _read_method(machine, cls, owner, member, state)
+
+
+def _unread(machine: Machine, member: Value) -> bool:
+    inner = member.function if isinstance(member, GraphFunction) else member
+    return isinstance(inner, Function) and id(inner.node) not in machine.followed
+
+
+#: Methods that Keras calls in a region of its own: (base classes, method) → kind of region.
+_HOOKS = (
+    (api.LAYER_CLASSES, ("call",), "model"),
+    (api.MODEL_CLASSES, ("call",), "model"),
+    (api.MODEL_CLASSES, ("train_step",), "train-step"),
+    (api.MODEL_CLASSES, ("test_step", "predict_step"), "test-step"),
+    (("keras.utils.PyDataset",), ("__getitem__",), "loader"),
+    (("keras.losses.Loss",), ("call",), "loss"),
+    (("keras.metrics.Metric",), ("update_state", "result"), "loss"),
+)
+
+
+def _read_method(machine: Machine, cls: Class, owner: Value, member: Value, state: State) -> None:
+    bound = evaluate.bind(member, owner)
+    function = bound.function if isinstance(bound, GraphFunction) else bound
+    assert isinstance(function, Function)
+    kind = next((kind for bases, names, kind in _HOOKS if function.name in names and cls.is_a(*bases)), None)
+    if isinstance(bound, GraphFunction):
+        kind = "graph"
+    if kind is None:
+        result = machine.follow(function, (), {}, state.context, alone=True)
+        _draw(machine, result, state.context)
+        return
+    owner_of_region = bound if isinstance(bound, GraphFunction) else None
+    context = state.context.inside(Region(function.location, kind, owner=owner_of_region))
+    arguments: tuple[Value, ...] = ()
+    if kind not in ("graph", "loader"):
+        spec = function.node.args
+        wanted = max(0, len(spec.args) - 1 - len(spec.defaults))
+        arguments = tuple(Tensor() for _ in range(wanted))
+    elif kind == "loader":
+        arguments = (Unknown("index"),)
+    machine.follow(function, arguments, {}, context, alone=kind == "graph")

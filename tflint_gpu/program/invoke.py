@@ -1,0 +1,454 @@
+"""Calls: what is called decides what happens."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tflint_gpu.findings import Location
+from tflint_gpu.program import api, datasets, evaluate, graphs, models, outside, training
+from tflint_gpu.program.names import member
+from tflint_gpu.program.values import (
+    Attribute,
+    Call,
+    Choice,
+    Class,
+    Const,
+    Dataset,
+    Element,
+    External,
+    Function,
+    Generator,
+    GraphFunction,
+    Imported,
+    Instance,
+    Items,
+    Mapping,
+    Operation,
+    Parameter,
+    Partial,
+    Produced,
+    Subscript,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tflint_gpu.program.views import Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.machine import Machine, Site, State
+
+
+def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
+    """Evaluate the arguments of the call `node`."""
+    from tflint_gpu.program.machine import Site
+
+    module = state.module
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
+    places: dict[int | str, Location] = {}
+    is_open = False
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            inner = machine.evaluate(argument.value, state)
+            if isinstance(inner, Items) and inner.complete:
+                args.extend(inner.items)
+            else:
+                is_open = True
+            continue
+        places[len(args)] = module.location(argument)
+        args.append(machine.evaluate(argument, state))
+    for keyword in node.keywords:
+        value = machine.evaluate(keyword.value, state)
+        if keyword.arg is not None:
+            places[keyword.arg] = module.location(keyword)
+            kwargs[keyword.arg] = value
+        elif isinstance(value, Mapping) and value.other is None and all(isinstance(k, str) for k in value.items):
+            kwargs.update(value.items)
+        else:
+            is_open = True
+    return Site(module.call_location(node), tuple(args), kwargs, is_open, places)
+
+
+def call(machine: Machine, state: State, function: Value, site: Site) -> Value:
+    """Return what calling `function` gives."""
+    match function:
+        case External(name=name):
+            return external(machine, state, name, site)
+        case Function():
+            return project_function(machine, state, function, site)
+        case GraphFunction():
+            return graphs.call_graph_function(machine, state, function, site)
+        case Class():
+            return instantiate(machine, state, function, site)
+        case Partial():
+            return call(machine, state, function.function, _merged(function, site))
+        case Model():
+            return models.call_model(machine, state, function, site)
+        case Instance():
+            return _call_instance(machine, state, function, site)
+        case Produced():
+            return _call_produced(machine, state, function, site)
+        case Choice(options=options):
+            return evaluate.join_all(call(machine, state, option, site) for option in options)
+        case Attribute(base=base, name=name):
+            return call_method(machine, state, base, name, site)
+        case _:
+            noted = machine.record("", site, state, receiver=function)
+            _follow_arguments(machine, state, site)
+            return _result_of_unknown(function, noted, site)
+
+
+def _result_of_unknown(function: Value, noted: Call, site: Site) -> Value:
+    if any(isinstance(argument, Tensor) for argument in site.args):
+        return Tensor(noted, symbolic=_symbolic(site), parents=site.args)
+    return Unknown("call of unknown") if not isinstance(function, Parameter) else Produced(noted)
+
+
+def _merged(partial: Partial, site: Site) -> Site:
+    from tflint_gpu.program.machine import Site
+
+    return Site(
+        site.location, (*partial.args, *site.args), {**partial.kwargs, **site.kwargs}, site.open, dict(site.places)
+    )
+
+
+def project_function(machine: Machine, state: State, function: Function, site: Site) -> Value:
+    """Follow a function of the project."""
+    machine.record(f"{function.module.name}:{function.qualname}", site, state, receiver=function.bound)
+    return machine.follow(function, site.args, site.kwargs, state.context, open_call=site.open)
+
+
+# --- classes and objects
+
+
+def instantiate(machine: Machine, state: State, cls: Class, site: Site, *, alone: bool = False) -> Value:
+    """Make an object of a project class and run its ``__init__``; `alone` reads it without a caller."""
+    noted = machine.record(f"{cls.module.name}:{cls.qualname}", site, state) if not alone else None
+    instance = Instance(cls, {}, noted)
+    owner: Value = instance
+    if cls.is_a(*api.MODEL_CLASSES):
+        owner = models.subclassed(machine, instance, noted, site.location)
+    machine.instances.setdefault(id(cls), owner)
+    init = cls.find("__init__")
+    if isinstance(init, Function):
+        bound = evaluate.replace_function(init, owner)
+        machine.follow(bound, site.args, site.kwargs, state.context, open_call=site.open, alone=alone)
+    else:
+        _fill_fields(machine, state, cls, instance, site, alone=alone)
+    if isinstance(owner, Model):
+        models.collect_layers(owner)
+    elif cls.is_a("keras.losses.Loss"):
+        training.follow_loss_object(machine, state, instance)
+    return owner
+
+
+def _fill_fields(
+    machine: Machine, state: State, cls: Class, instance: Instance, site: Site, *, alone: bool
+) -> None:
+    """Set the fields of a dataclass or NamedTuple from the arguments, else from their defaults."""
+    names = [
+        part.target.id
+        for owner in _lineage(cls)
+        for part in owner.node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    ]
+    given = {**dict(zip(names, site.args, strict=False)), **{k: v for k, v in site.kwargs.items() if k in names}}
+    for name in names:
+        value = given.get(name)
+        if value is None:
+            default = cls.find(name)
+            if default is None or site.open and not alone:
+                continue
+            value = _field_default(machine, state, default)
+            value = evaluate.soften(value) if alone else value
+        instance.attributes[name] = value
+
+
+def _field_default(machine: Machine, state: State, default: Value) -> Value:
+    if isinstance(default, Produced) and default.callee == "dataclasses.field":
+        plain = default.call.argument("default")
+        if plain is not None:
+            return plain
+        factory = default.call.argument("default_factory")
+        if factory is not None:
+            from tflint_gpu.program.machine import Site
+
+            return machine.call(factory, Site(default.call.location, (), {}), state)
+    return default
+
+
+def _lineage(cls: Class) -> list[Class]:
+    chain: list[Class] = []
+    for base in cls.bases:
+        if isinstance(base, Class):
+            chain.extend(_lineage(base))
+    return [*chain, cls]
+
+
+def _call_instance(machine: Machine, state: State, instance: Instance, site: Site) -> Value:
+    if instance.cls.is_a(*api.LAYER_CLASSES):
+        return models.call_project_layer(machine, state, instance, site)
+    method = instance.cls.find("__call__")
+    if isinstance(method, Function):
+        return project_function(machine, state, evaluate.replace_function(method, instance), site)
+    if isinstance(method, GraphFunction):
+        return graphs.call_graph_function(machine, state, evaluate.bind(method, instance), site)  # type: ignore[arg-type]
+    own = instance.cls.find("call")
+    if isinstance(own, Function) and instance.cls.is_a("keras.losses.Loss", "keras.metrics.Metric"):
+        return project_function(machine, state, evaluate.replace_function(own, instance), site)
+    noted = machine.record(f"{instance.cls.module.name}:{instance.cls.qualname}.__call__", site, state, instance)
+    return Tensor(noted, parents=site.args) if any(isinstance(a, Tensor) for a in site.args) else Produced(noted)
+
+
+def _call_produced(machine: Machine, state: State, produced: Produced, site: Site) -> Value:
+    kind = api.type_of(produced.callee)
+    if kind == "keras.layers.Layer":
+        return models.call_layer(machine, state, produced, site)
+    if kind is not None:
+        noted = machine.record(f"{kind}.__call__", site, state, receiver=produced)
+        if kind == "keras.losses.Loss" or any(isinstance(argument, Tensor) for argument in site.args):
+            return Tensor(noted, symbolic=_symbolic(site), parents=site.args)
+        return Produced(noted)
+    noted = machine.record(f"{produced.callee}()", site, state, receiver=produced)
+    _follow_arguments(machine, state, site)
+    return Tensor(noted, parents=site.args) if any(isinstance(a, Tensor) for a in site.args) else Produced(noted)
+
+
+# --- methods
+
+
+def call_method(machine: Machine, state: State, base: Value, name: str, site: Site) -> Value:
+    """Return what ``base.name(…)`` gives."""
+    match base:
+        case External(name=dotted):
+            return external(machine, state, member(dotted, name), site)
+        case Imported(module=module):
+            return call(machine, state, evaluate.machine_member(machine, module, name), site)
+        case Choice(options=options):
+            return evaluate.join_all(call_method(machine, state, option, name, site) for option in options)
+        case Dataset():
+            return datasets.method(machine, state, base, name, site)
+        case Model():
+            return models.method(machine, state, base, name, site)
+        case Instance() | Class():
+            return _method_of_object(machine, state, base, name, site)
+        case Super():
+            return _method_of_super(machine, state, base, name, site)
+        case Items() | Mapping() | Const():
+            return outside.container_method(machine, state, base, name, site)
+        case GraphFunction():
+            return graphs.method(machine, state, base, name, site)
+        case Tensor():
+            noted = machine.record(f"tf.Tensor.{name}", site, state, receiver=base)
+            return Produced(noted) if name in ("numpy", "item", "tolist") else Tensor(noted, parents=(base,))
+        case Generator():
+            return machine.draw(base, state.context) if name == "__next__" else Unknown("generator")
+        case _:
+            return method_of_unknown(machine, state, base, name, site)
+
+
+def _method_of_object(machine: Machine, state: State, base: Instance | Class, name: str, site: Site) -> Value:
+    function = evaluate.attribute(machine, state, base, name)
+    if not isinstance(function, Attribute):
+        return call(machine, state, function, site)
+    cls = base.cls if isinstance(base, Instance) else base
+    ancestors = list(cls.ancestry())
+    if cls.is_a(*api.LAYER_CLASSES) and name == "__call__":
+        return call(machine, state, base, site)
+    callee = f"{ancestors[0]}.{name}" if ancestors else ""
+    noted = machine.record(callee, site, state, receiver=base)
+    _follow_arguments(machine, state, site)
+    return Produced(noted) if callee else Unknown("method")
+
+
+def _method_of_super(machine: Machine, state: State, base: Super, name: str, site: Site) -> Value:
+    function = evaluate.attribute(machine, state, base, name)
+    if not isinstance(function, Attribute):
+        return call(machine, state, function, site)
+    if isinstance(base.instance, Model) and name in api.MODEL_METHODS:
+        return models.method(machine, state, base.instance, name, site, inherited=True)
+    if isinstance(base.instance, Model) and name == "__init__":
+        models.functional_subclass(machine, base.instance, site)
+    ancestor = next(iter(base.cls.ancestry()), "builtins.object")
+    noted = machine.record(f"{ancestor}.{name}", site, state, receiver=base.instance)
+    return Produced(noted)
+
+
+def method_of_unknown(machine: Machine, state: State, base: Value, name: str, site: Site) -> Value:
+    """A method of a value whose class lies outside the project, or is not known at all."""
+    kind = api.type_of(base.callee) if isinstance(base, Produced) else None
+    if kind is not None:
+        return graphs.method_of_type(machine, state, base, kind, name, site)
+    if isinstance(base, Produced):
+        special = outside.method_of_produced(machine, state, base, name, site)
+        if special is not None:
+            return special
+        callee = f"{base.callee}().{name}" if base.callee else ""
+        source = api.DATASET_SOURCES.get(callee)
+        if source is not None:
+            return datasets.source(machine, state, callee, site)
+    else:
+        callee = distinct(state, base, name, site)
+        if callee == "keras.optimizers.Optimizer.apply_gradients":
+            return graphs.method_of_type(machine, state, base, "keras.optimizers.Optimizer", name, site)
+        if callee.startswith("keras.Model."):
+            return training.model_method(machine, state, None, base, name, site)
+        if callee.startswith("tf.distribute.Strategy."):
+            return graphs.method_of_type(machine, state, base, "tf.distribute.Strategy", name, site)
+    noted = machine.record(callee, site, state, receiver=base)
+    _follow_arguments(machine, state, site)
+    if any(isinstance(argument, Tensor) for argument in site.args):
+        return Tensor(noted, parents=(*site.args, base))
+    return Produced(noted) if callee else Unknown(f".{name}()")
+
+
+def distinct(state: State, base: Value, name: str, site: Site) -> str:
+    """Name a method of a receiver of unknown type, where name and keywords leave no doubt; else ""."""
+    if "torch" in state.module.packages:
+        return ""
+    if name in api.DISTINCT_METHODS:
+        return api.DISTINCT_METHODS[name]
+    keywords = api.DISTINCT_KEYWORDS.get(name)
+    if keywords and any(keyword in site.kwargs for keyword in keywords):
+        return f"keras.Model.{name}"
+    if (
+        name == "numpy"
+        and not site.args
+        and isinstance(base, Unknown | Parameter | Element | Subscript | Operation)
+    ):
+        return "tf.Tensor.numpy"
+    return ""
+
+
+# --- the outside world
+
+
+def external(machine: Machine, state: State, name: str, site: Site) -> Value:
+    """Return what calling the external thing `name` gives."""
+    if name in api.TRANSPARENT:
+        return _transparent(machine, state, name, site)
+    for handler in (outside.known, datasets.known, models.known, graphs.known):
+        result = handler(machine, state, name, site)
+        if result is not None:
+            return result
+    owner, _, method_name = name.rpartition(".")
+    if owner == "keras.Model" and method_name in api.MODEL_METHODS and site.args:
+        return call_method(machine, state, site.args[0], method_name, _without_first(site))
+    return generic(machine, state, name, site)
+
+
+def generic(machine: Machine, state: State, name: str, site: Site) -> Value:
+    """Note a call that has no meaning of its own here, and follow the project functions handed to it."""
+    outer = state.context
+    symbolic = _symbolic(site)
+    if symbolic:
+        state.context = models.under_construction(outer, site)
+    noted = machine.record(name, site, state)
+    _follow_arguments(machine, state, site)
+    state.context = outer
+    return (
+        Tensor(noted, symbolic=symbolic, parents=(*site.args, *site.kwargs.values()))
+        if _is_op(name, site)
+        else Produced(noted)
+    )
+
+
+def _without_first(site: Site) -> Site:
+    from tflint_gpu.program.machine import Site
+
+    places = {k - 1 if isinstance(k, int) else k: v for k, v in site.places.items() if k != 0}
+    return Site(site.location, site.args[1:], site.kwargs, site.open, places)
+
+
+def _transparent(machine: Machine, state: State, name: str, site: Site) -> Value:
+    position = api.TRANSPARENT[name]
+    noted = machine.record(name, site, state)
+    if position < len(site.args):
+        return site.args[position]
+    return site.kwargs.get("iterable") or Produced(noted)
+
+
+_TENSOR_MODULES = (
+    "tf.math.", "tf.nn.", "tf.image.", "tf.linalg.", "tf.random.", "tf.strings.", "tf.signal.", "tf.sparse.",
+    "tf.ragged.", "tf.audio.", "tf.io.decode", "tf.io.parse", "tf.io.read_file", "tf.sets.", "tf.quantization.",
+    "tf.experimental.numpy.", "tf.raw_ops.", "tf.bitwise.", "tf.dtypes.cast", "tf.compat.v1.nn.", "tf.compat.v1.math.",
+    "tf.autograph.", "tf.debugging.assert", "keras.ops.", "keras.backend.", "keras.losses.", "keras.activations.",
+    "keras.metrics.", "keras.random.", "tensorflow_probability.", "tensorflow_addons.image.", "tensorflow_text.",
+)  # fmt: skip
+_NO_TENSOR = frozenset(
+    "tf.function tf.device tf.executing_eagerly tf.init_scope tf.name_scope tf.control_dependencies "
+    "tf.random.set_seed tf.random.Generator.from_seed keras.backend.clear_session keras.backend.set_floatx "
+    "keras.backend.set_image_data_format keras.backend.floatx keras.backend.image_data_format "
+    "keras.backend.set_value keras.backend.get_value keras.backend.set_session keras.losses.get keras.metrics.get "
+    "keras.activations.get keras.backend.set_learning_phase keras.backend.get_uid tf.get_logger".split()
+)
+
+
+def _is_op(name: str, site: Site) -> bool:
+    """Say whether an external call returns tensors: an op of TensorFlow or Keras, or NumPy code on symbolic ones."""
+    if name in _NO_TENSOR:
+        return False
+    if name.startswith(_TENSOR_MODULES):
+        return name.startswith("tf.raw_ops.") or not name.rpartition(".")[2][:1].isupper()
+    head, _, last = name.partition(".")
+    if head == "tf" and "." not in last:
+        return not last[:1].isupper()
+    return name.startswith("tf.compat.v1.") and any(isinstance(argument, Tensor) for argument in site.args)
+
+
+def _symbolic(site: Site) -> bool:
+    for argument in (*site.args, *site.kwargs.values()):
+        if isinstance(argument, Tensor) and argument.symbolic:
+            return True
+        if isinstance(argument, Items) and any(isinstance(i, Tensor) and i.symbolic for i in argument.items):
+            return True
+    return False
+
+
+def _follow_arguments(machine: Machine, state: State, site: Site) -> None:
+    """Follow project functions that are handed to code outside: they are called from there."""
+    for argument in (*site.args, *site.kwargs.values()):
+        for option in evaluate.alternatives(argument):
+            if isinstance(option, Function | Partial | GraphFunction):
+                call_back(machine, state, option, site.location)
+
+
+def call_back(machine: Machine, state: State, function: Value, location: Location) -> Value:
+    """Call `function` as outside code would: with tensors in traced code, with unknown values elsewhere."""
+    from tflint_gpu.program.machine import Site
+
+    traced = state.context.in_graph
+    arguments = tuple(
+        Tensor() if traced else Unknown("argument of a callback") for _ in range(required_arguments(function))
+    )
+    return call(machine, state, function, Site(location, arguments, {}))
+
+
+def required_arguments(function: Value) -> int:
+    """Return how many positional arguments a project function needs beside those already bound."""
+    match function:
+        case Partial(function=inner, args=args, kwargs=kwargs):
+            return max(0, required_arguments(inner) - len(args) - len(kwargs))
+        case GraphFunction(function=inner):
+            return required_arguments(inner)
+        case Function(node=node, bound=bound, kind=kind):
+            spec = node.args
+            total = len(spec.posonlyargs) + len(spec.args) - len(spec.defaults)
+            return max(0, total - (1 if bound is not None and kind != "static" else 0))
+        case _:
+            return 1
+
+
+def promised(machine: Machine, name: str, annotation: Value, location: Location) -> Value:
+    """Return what a parameter annotated with `annotation` holds."""
+    match annotation:
+        case External(name="keras.Model" | "keras.Sequential"):
+            return machine.model_for(location)
+        case External(name="tf.Tensor"):
+            return Tensor()
+        case External(name=dotted):
+            return Parameter(name, dotted)
+        case _:
+            return Parameter(name)

@@ -1,0 +1,233 @@
+"""Loops and comprehensions: what they draw, how often, and what goes on inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tflint_gpu.program import evaluate, training
+from tflint_gpu.program.context import Guard, Loop
+from tflint_gpu.program.values import (
+    Choice,
+    Const,
+    Dataset,
+    Element,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Mapping,
+    Produced,
+    Tensor,
+    Unknown,
+    Value,
+    constant,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.machine import Machine, State
+
+#: Loops over literal collections up to this length are followed element by element.
+MAX_UNROLL = 8
+
+
+def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> None:
+    """Follow a ``for``: round by round over a short literal collection, else one round that stands for all."""
+    from tflint_gpu.program import execute
+
+    iterable = machine.evaluate(node.iter, state)
+    rounds, count = rounds_of(iterable)
+    loop = Loop(state.module.location(node.iter), "for", drawn_from(iterable), count)
+
+    def body() -> None:
+        for element in rounds if rounds is not None else [element_of(machine, state, iterable)]:
+            execute.assign(machine, state, node.target, element)
+            machine.execute(node.body, state)
+            state.ended = False
+
+    _run(machine, state, loop, node, body, certain=bool(rounds) or bool(count), unrolled=rounds is not None)
+    machine.execute(node.orelse, state)
+
+
+def run_while(machine: Machine, state: State, node: ast.While) -> None:
+    """Follow one round of a ``while``."""
+    from tflint_gpu.program import execute
+
+    loop = Loop(state.module.location(node.test), "while")
+
+    def body() -> None:
+        execute._test(machine, state, node.test)
+        machine.execute(node.body, state)
+        state.ended = False
+
+    _run(machine, state, loop, node, body, certain=isinstance(node.test, ast.Constant), unrolled=False)
+    machine.execute(node.orelse, state)
+
+
+def _run(
+    machine: Machine,
+    state: State,
+    loop: Loop,
+    node: ast.For | ast.AsyncFor | ast.While,
+    body: Callable[[], None],
+    *,
+    certain: bool,
+    unrolled: bool,
+) -> None:
+    from tflint_gpu.program import execute
+
+    before = dict(state.names)
+    if not unrolled:
+        for name in assigned_in(node):
+            if isinstance(state.names.get(name), Const):
+                state.names[name] = Unknown("changes in a loop")
+    outer = state.context
+    with_calls = open_loop(machine, state, loop)
+    state.context = outer.inside(loop)
+    body()
+    state.context = outer
+    close_loop(machine, state, loop, with_calls)
+    if not certain:
+        joined = execute.join_names([dict(state.names), before])
+        state.names.clear()
+        state.names.update(joined)
+
+
+def assigned_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+    """Return the plain names that the body of a loop assigns."""
+    known = getattr(node, "assigned", None)
+    if known is None:
+        known = frozenset(
+            part.id
+            for statement in node.body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        )
+        node.assigned = known  # type: ignore[union-attr]
+    return known
+
+
+def open_loop(machine: Machine, state: State, loop: Loop) -> tuple[int, int]:
+    """Enter `loop` in the views; return the marks that `close_loop` wants."""
+    loop.qualname = state.qualname
+    if not machine.muted:
+        machine.program.loops.append(loop)
+    return len(machine.program.calls), len(machine.program.runs)
+
+
+def close_loop(machine: Machine, state: State, loop: Loop, marks: tuple[int, int]) -> None:
+    """Hand `loop` the calls of its body and settle what its dataset is used for."""
+    first_call, first_run = marks
+    loop.calls = machine.program.calls[first_call:]
+    if isinstance(loop.iterable, Dataset | Choice) and not machine.muted:
+        runs = machine.program.runs[first_run:]
+        if not any(run.loop is loop for run in runs):
+            training.note_loop_over_data(machine, state, loop)
+
+
+def rounds_of(iterable: Value) -> tuple[list[Value] | None, int | None]:
+    """Return the elements to follow one by one (None: one round stands for all) and the number of rounds."""
+    match iterable:
+        case Items(items=items, complete=True):
+            plain = all(isinstance(item, Const) and not isinstance(item.value, str) for item in items)
+            return (None if plain or len(items) > MAX_UNROLL else list(items)), len(items)
+        case Mapping(items=entries, other=None):
+            keys = [Const(key) for key in entries]
+            return (None if len(keys) > MAX_UNROLL else list(keys)), len(keys)
+        case Produced(call=call) if call.callee == "builtins.range":
+            bounds = [constant(argument) for argument in call.args]
+            try:
+                return None, len(range(*bounds))
+            except TypeError:
+                return None, None
+        case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
+            return None, rounds_of(call.args[0])[1]
+        case _:
+            return None, None
+
+
+def drawn_from(iterable: Value) -> Value:
+    """Return the dataset behind ``enumerate``, ``zip`` and kin, or the iterable itself."""
+    if isinstance(iterable, Produced) and iterable.callee in (
+        "builtins.enumerate",
+        "builtins.zip",
+        "itertools.islice",
+        "itertools.chain",
+        "itertools.cycle",
+    ):
+        for argument in iterable.call.args:
+            inner = drawn_from(argument)
+            if any(isinstance(option, Dataset) for option in evaluate.alternatives(inner)):
+                return inner
+    return iterable
+
+
+def element_of(machine: Machine, state: State, iterable: Value) -> Value:
+    """Return what one round of a loop over `iterable` is given."""
+    match iterable:
+        case Dataset():
+            return Tensor(parents=(Element(iterable),))
+        case Items(items=items) if items:
+            return evaluate.join_all(items)
+        case Mapping(items=entries) if entries:
+            return evaluate.join_all(Const(key) for key in entries)
+        case Tensor(symbolic=symbolic):
+            return Tensor(symbolic=symbolic, parents=(iterable,))
+        case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
+            return Items("tuple", (Unknown("index"), element_of(machine, state, call.args[0])))
+        case Produced(call=call) if call.callee == "builtins.zip":
+            return Items("tuple", tuple(element_of(machine, state, argument) for argument in call.args))
+        case Produced(call=call) if call.callee in ("itertools.islice", "itertools.cycle") and call.args:
+            return element_of(machine, state, call.args[0])
+        case Produced(call=call) if call.callee in ("builtins.range", "itertools.count"):
+            return Unknown("index")
+        case Generator():
+            return machine.draw(iterable, state.context)
+        case Instance():
+            return _element_of_instance(machine, state, iterable)
+        case Choice(options=options):
+            return evaluate.join_all(element_of(machine, state, option) for option in options)
+        case Unknown():
+            return iterable
+        case _:
+            return Element(iterable)
+
+
+def _element_of_instance(machine: Machine, state: State, instance: Instance) -> Value:
+    for name in ("__iter__", "__getitem__"):
+        method = evaluate.attribute(machine, state, instance, name)
+        if isinstance(method, Function):
+            result = machine.follow(method, () if name == "__iter__" else (Unknown("index"),), {}, state.context)
+            if name == "__iter__":
+                return Element(result) if result is instance else element_of(machine, state, result)
+            return result
+    return Element(instance)
+
+
+def rounds(
+    machine: Machine, state: State, generators: list[ast.comprehension], node: ast.expr, body: Callable[[], None]
+) -> bool:
+    """Run `body` for each round of a comprehension; return whether every round was followed."""
+    from tflint_gpu.program import execute
+
+    head, *rest = generators
+    iterable = machine.evaluate(head.iter, state)
+    elements, count = rounds_of(iterable)
+    outer = state.context
+    loop = Loop(state.module.location(node), "comprehension", drawn_from(iterable), count)
+    marks = open_loop(machine, state, loop)
+    complete = elements is not None and not head.ifs
+    for element in elements if elements is not None else [element_of(machine, state, iterable)]:
+        state.context = outer.inside(loop)
+        execute.assign(machine, state, head.target, element)
+        for test in head.ifs:
+            guard = Guard(state.module.location(test), "branch", None, machine.evaluate(test, state))
+            state.context = state.context.inside(guard)
+        if rest:
+            complete = rounds(machine, state, rest, node, body) and complete
+        else:
+            body()
+    state.context = outer
+    close_loop(machine, state, loop, marks)
+    return complete
