@@ -5,21 +5,87 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.input_costs import rewritten
+from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, runs_ahead
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.views import Pipeline, Program
+    from tflint_gpu.program.values import Stage
+    from tflint_gpu.program.views import Pipeline, Program, TrainingRun
+    from tflint_gpu.trace.evidence import Evidence
+
+_SYNCHRONOUS = "{op}() ends the pipeline without prefetch: each batch is made while the GPU waits. Append {call}."
+_INJECTED = (
+    "{op}() ends the pipeline without prefetch; TensorFlow {version} adds one itself. "
+    "Append {call} to have it in every version."
+)
+_FUSED = "map and {op}() are fused and make one batch ahead; steps that vary still wait. Append {call}."
+_CALL = ".prefetch(tf.data.AUTOTUNE)"
 
 
 class MissingPrefetch(Check):
     """The last stage of the training pipeline is synchronous."""
 
-    needles = (".fit", "GradientTape", "apply_gradients")
+    needles = (".fit", "GradientTape", "apply_gradients", "train_on_batch")
 
     def find(self, program: Program) -> Iterator[Finding]:
-        """Yield the end of every pipeline that reaches training without anything asynchronous at its end."""
+        """Yield the end of every pipeline that reaches training with nothing at its end that runs ahead."""
         for run in program.runs:
-            pipeline = run.pipeline
-            if pipeline is not None and not pipeline.distributed and not ends_asynchronously(pipeline):
-                ...
+            if run.strategy is not None:
+                continue
+            if run.pipeline is not None:
+                yield from self._end(run.pipeline, run, program)
+            if run.validation is not None:
+                yield from self._end(run.validation, run, program)
+
+    def _end(self, pipeline: Pipeline, run: TrainingRun, program: Program) -> Iterator[Finding]:
+        dataset, target = pipeline.dataset, program.target
+        if pipeline.distributed or dataset.distributed or runs_ahead(dataset, target) is not False:
+            return
+        last = dataset.last
+        injected = injects_prefetch(dataset, target)
+        fused = fused_batch(dataset)
+        if fused and injected:
+            return
+        template = _INJECTED if injected else _FUSED if fused else _SYNCHRONOUS
+        message = template.format(op=last.op, call=_CALL, version=".".join(map(str, target.tensorflow)))
+        severity = Severity.INFO if injected or fused else Severity.WARNING
+        if pipeline.role == "validation":
+            severity = Severity.HINT
+        yield self.at(
+            last.call,
+            message,
+            severity=severity,
+            related=(Related(run.location, "this loop draws from it"),),
+            fix=self._fix(last),
+            injected=injected,
+        )
+
+    def _fix(self, last: Stage) -> Fix:
+        return self.change(
+            "append-method",
+            last.location,
+            f"append {_CALL}",
+            method="prefetch",
+            argument="AUTOTUNE",
+        )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Masked where the runtime put a prefetch at the end; else the wait that could overlap the step."""
+        chain = rewritten(evidence, finding)
+        waiting = evidence.share("input_wait")
+        if not chain or waiting is None:
+            return None
+        # A repeat around the prefetch hands its elements on and changes nothing.
+        if any(part.startswith("Prefetch") for part in chain[:2]):
+            return Judgement(Verdict.MASKED, (Measure("input_wait_share", round(waiting, 4)),))
+        # Perfect overlap makes a step as long as the longer of the two, so it saves the shorter one.
+        overlap = min(waiting, 1.0 - waiting)
+        return weigh(
+            overlap,
+            "overlap_share",
+            "trace: wait for input that could overlap the step",
+            Measure("input_wait_share", round(waiting, 4)),
+        )

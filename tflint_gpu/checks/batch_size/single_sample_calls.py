@@ -1,0 +1,203 @@
+"""TFG202: Keras' batch methods called sample by sample, or anew for every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import drives_environment, outermost_per_line
+from tflint_gpu.checks.rows import one_row
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.program.values import Dataset, Element, Produced, Tensor, Value, walk
+from tflint_gpu.program.views import Model, literal
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.context import Loop
+    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_METHODS = ("predict", "evaluate", "fit", "train_on_batch", "test_on_batch", "predict_on_batch", "__call__")
+#: Literal loops shorter than this are a look at some samples, not a program's work.
+FEW = 20
+#: From this many literal rounds on a loop after training counts as work.
+MANY = 100
+
+_SINGLE = (
+    "{method}() on one sample a round: Keras' own work around each call leaves the GPU idle. "
+    "Collect the rows and call it once."
+)
+_SIMULATED = (
+    "{method}() on one state a round: its set-up takes far longer than the GPU's work. "
+    "Call model(x, training=False) instead."
+)
+_CALLED = "The model runs on one sample a round: kernels are tiny and the GPU idles between them. Batch the rows."
+_IN_STEP = (
+    "predict() in the training loop builds a new iterator in every step while the GPU waits. "
+    "Call model(x, training=False) instead."
+)
+_PER_BATCH = "{method}() per batch builds a new iterator each time, and the GPU waits. Pass the dataset once."
+_IN_LOADER = "{method}() inside the input pipeline runs a whole prediction loop per element, so batches come late."
+_FED = (
+    "train_on_batch() copies each batch over and waits for its result: the GPU idles in between. "
+    "Use fit() or a tf.function over a dataset."
+)
+_FIT_AGAIN = "fit() per round starts a new iterator and new callbacks while the GPU waits. Use one fit()."
+
+_TRAINS = ("keras.Model.train_on_batch", "keras.Model.fit", "keras.optimizers.Optimizer.apply_gradients")
+_LIVE = (
+    *("builtins.input", "cv2.VideoCapture().read", "cv2.imshow", "cv2.waitKey", "pyaudio.PyAudio().open().read"),
+    *("sounddevice.rec", "socket.socket().recv", "streamlit.write", "pygame.event.get"),
+)
+
+
+class SingleSampleCalls(Check):
+    """``predict``, ``fit`` and kin in a loop, one sample or one step at a time."""
+
+    needles = (".predict", ".evaluate", ".fit", "_on_batch", "expand_dims", "newaxis", "[None")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield every batch method that a loop calls sample by sample, or that a training loop calls each step."""
+        for method in _METHODS:
+            for call in outermost_per_line(program.calls_to(f"keras.Model.{method}")):
+                if not call.context.debug and not call.context.in_graph:
+                    yield from self._called(call, method, program)
+
+    def _called(self, call: Call, method: str, program: Program) -> Iterator[Finding]:
+        if call.context.region in ("loader", "dataset") and method in ("predict", "evaluate", "predict_on_batch"):
+            yield self.at(call, _IN_LOADER.format(method=method), kind="loader")
+            return
+        loops = call.context.loops
+        if not loops or call.context.region in ("test-step", "train-step"):
+            return
+        loop = loops[0]
+        if _lives(loop) or _over_models(call, loop):
+            return
+        said = (
+            self._single(call, method, loop)
+            if _one_sample(call, loop)
+            else self._whole(call, method, loop, program)
+        )
+        if said is not None:
+            message, severity, kind = said
+            related = (Related(loop.location, "this loop calls it in every round"),)
+            yield self.at(call, message.format(method=method), severity=severity, related=related, kind=kind)
+
+    def _single(self, call: Call, method: str, loop: Loop) -> tuple[str, Severity, str] | None:
+        count = loop.count
+        if count is not None and count < FEW:
+            return None
+        severity = Severity.WARNING if count is None or count >= MANY else Severity.INFO
+        if _seldom(call):
+            severity = Severity.INFO
+        simulated = any(drives_environment(outer) for outer in call.context.all_loops)
+        if method == "__call__":
+            drawn = isinstance(_drawn_from(loop), Dataset)
+            return _CALLED, min(severity, Severity.WARNING if drawn and not simulated else Severity.INFO), "single"
+        if simulated and method in ("predict", "predict_on_batch"):
+            return _SIMULATED, severity, "single"
+        return _SINGLE, min(severity, Severity.INFO) if simulated else severity, "single"
+
+    def _whole(self, call: Call, method: str, loop: Loop, program: Program) -> tuple[str, Severity, str] | None:
+        if _seldom(call):
+            return None
+        if method == "predict":
+            if _trains_each_round(loop, program):
+                return _IN_STEP, Severity.WARNING, "step"
+            if isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop):
+                every_epoch = len(call.context.all_loops) > 1
+                return _PER_BATCH, Severity.WARNING if every_epoch else Severity.INFO, "batch"
+        if method == "evaluate" and isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop):
+            return _PER_BATCH, Severity.INFO, "batch"
+        if method == "train_on_batch" and not isinstance(_drawn_from(loop), Dataset) and not _on_device(call):
+            return _FED, Severity.INFO, "feed"
+        if method == "fit" and _one_epoch_a_round(call, loop):
+            return _FIT_AGAIN, Severity.INFO, "fit"
+        return None
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """The rows that each call got, and the share of the traced time that these calls took."""
+        made = [call for call in evidence.keras_calls if touches(call.spot, finding.location)]
+        window = evidence.window
+        if not made or window is None or not window.step_ms:
+            return None
+        calls = sum(call.calls for call in made)
+        rows = max((call.rows for call in made if call.rows is not None), default=None)
+        figures = [Measure("calls", calls), Measure("call_time", round(made[0].ms, 3), "ms")]
+        if rows is not None:
+            figures.append(Measure("rows", rows))
+            if finding.detail.get("kind") == "single" and rows > 1:
+                return Judgement(Verdict.REFUTED, tuple(figures))
+        traced = window.step_ms * max(1, window.warmup_steps + window.steps)
+        spent = sum(call.calls * call.ms for call in made)
+        return weigh(min(1.0, spent / traced), "calls_share", "trace: time in these calls", *figures)
+
+
+def _one_sample(call: Call, loop: Loop) -> bool:
+    data = call.args[0] if call.args else call.kwargs.get("x", call.kwargs.get("inputs"))
+    if one_row(data):
+        return True
+    # A dataset without a batch stage hands over single samples.
+    source = _drawn_from(loop)
+    return isinstance(source, Dataset) and call.constant("batch_size") == 1 and _element_of(call, loop)
+
+
+def _drawn_from(loop: Loop) -> Value | None:
+    value = loop.iterable
+    while isinstance(value, Produced) and value.callee in ("builtins.enumerate", "builtins.zip", "builtins.iter"):
+        value = value.call.args[0] if value.call.args else None
+    return value
+
+
+def _element_of(call: Call, loop: Loop) -> bool:
+    """Say whether the call's data comes out of the loop's iterable."""
+    data = call.args[0] if call.args else call.kwargs.get("x")
+    source = _drawn_from(loop)
+    return any(isinstance(part, Element) and part.source in (source, loop.iterable) for part in walk(data)) or any(
+        part is source for part in walk(data)
+    )
+
+
+def _on_device(call: Call) -> bool:
+    data = call.args[0] if call.args else call.kwargs.get("x")
+    return isinstance(data, Tensor)
+
+
+def _lives(loop: Loop) -> bool:
+    """Say whether the loop follows the world in real time: a camera, a microphone, a person."""
+    return any(call.callee in _LIVE for call in loop.calls)
+
+
+def _over_models(call: Call, loop: Loop) -> bool:
+    """Say whether every round has a model of its own: trials, folds, an ensemble."""
+    receiver = call.receiver
+    if isinstance(receiver, Model):
+        return receiver.call is not None and loop in receiver.call.context.all_loops
+    return any(isinstance(part, Element) and part.source is loop.iterable for part in walk(receiver))
+
+
+def _seldom(call: Call) -> bool:
+    periodic = call.context.periodic
+    return periodic is not None and periodic.every != 1
+
+
+def _trains_each_round(loop: Loop, program: Program) -> bool:
+    """Say whether every round of the loop itself trains a step; a loop around such loops is one over epochs."""
+    if any(step.loop is loop for step in program.steps):
+        return True
+    own = [call for call in loop.calls if call.callee in _TRAINS and call.context.all_loops[:1] == (loop,)]
+    return any(
+        call.callee != "keras.Model.fit" or (_short_fit(call) and not _over_models(call, loop)) for call in own
+    )
+
+
+def _short_fit(call: Call) -> bool:
+    epochs = call.argument("epochs")
+    return epochs is None or literal(epochs) == 1
+
+
+def _one_epoch_a_round(call: Call, loop: Loop) -> bool:
+    return _short_fit(call) and not call.context.guards and (loop.count is None or loop.count >= FEW)

@@ -1,0 +1,217 @@
+"""TFG201: a batch too small to keep a GPU busy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.generators import image_flow, is_python_input
+from tflint_gpu.checks.loops import adapts, drives_environment
+from tflint_gpu.checks.pipelines import batch_in_force
+from tflint_gpu.checks.rows import one_row
+from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
+from tflint_gpu.program.values import Const, Dataset, Items, Produced, Unknown, constant
+from tflint_gpu.program.views import Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.views import Program, TrainingRun
+    from tflint_gpu.trace.evidence import Evidence
+
+#: What Keras takes where nobody says.
+KERAS_DEFAULT = 32
+#: A GPU that is busier than this has work enough, whatever the batch.
+BUSY = 0.8
+#: Throughput has to rise by this factor before a larger batch is worth its learning-rate search.
+WORTHWHILE = 1.2
+
+_LITERAL = "A batch of {size} makes tiny kernels: the GPU mostly waits for the next launch. Try {advice}."
+_DEFAULT = "Keras' default batch of 32 on a small dense net leaves the GPU idle between launches. Try 256."
+
+_DENSE = frozenset(
+    {
+        *(
+            "Dense",
+            "Dropout",
+            "BatchNormalization",
+            "LayerNormalization",
+            "Normalization",
+            "Flatten",
+            "Activation",
+        ),
+        *(
+            "ReLU",
+            "LeakyReLU",
+            "ELU",
+            "PReLU",
+            "Softmax",
+            "Input",
+            "InputLayer",
+            "Rescaling",
+            "Concatenate",
+            "Add",
+        ),
+        *(
+            "Add",
+            "GaussianNoise",
+            "AlphaDropout",
+            "Reshape",
+            "UnitNormalization",
+            "CategoryEncoding",
+            "Discretization",
+        ),
+    }
+)
+_HEAVY = (
+    "3D",
+    "Transpose",
+    "UpSampling",
+    "Attention",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "Bidirectional",
+    "Transformer",
+    "Conv1D",
+)
+#: Input of this many pixels and more fills a GPU with few images.
+_LARGE_IMAGE = 384 * 384
+#: A dense layer of more units than this has work of its own.
+_WIDE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The batch of a run: its size, where it is set, whether a user may set it anew, whether nobody set it."""
+
+    size: int
+    place: Location
+    qualname: str
+    soft: bool = False
+    default: bool = False
+
+
+class TinyBatch(Check):
+    """A literal batch that a GPU cannot fill its multiprocessors with."""
+
+    needles = ("batch", ".fit(", ".flow", "from_directory")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield the batch of every training run that is small for the kind of model."""
+        for run in program.runs:
+            if run.strategy is None and not run.context.debug and not _deliberate(run):
+                batch = _batch_of(run)
+                if batch is not None:
+                    yield from self._judged_small(run, batch)
+
+    def _judged_small(self, run: TrainingRun, batch: _Batch) -> Iterator[Finding]:
+        family = _family(run.model)
+        limit = self.options["tabular" if family == "dense" else "vision"]
+        if batch.size <= limit:
+            advice = f"{8 * limit} or more"
+            certain = family in ("dense", "vision") and not batch.soft
+            yield self.at(
+                batch.place,
+                _LITERAL.format(size=batch.size, advice=advice),
+                severity=Severity.WARNING if certain else Severity.INFO,
+                qualname=batch.qualname,
+            )
+        elif batch.default and family == "dense" and _is_small(run.model) and not run.context.loops:
+            yield self.at(batch.place, _DEFAULT, severity=Severity.INFO, qualname=batch.qualname)
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Larger batches in the same run decide: samples per second must rise by a fifth."""
+        busy = evidence.gpu_busy_share
+        if busy is not None and busy > BUSY:
+            return Judgement(Verdict.REFUTED, (Measure("gpu_busy_share", round(busy, 4)),))
+        result = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
+        judged = by_experiment(result)
+        if judged is None or result is None or result.speedup >= WORTHWHILE or judged.verdict is Verdict.REFUTED:
+            return judged
+        return Judgement(Verdict.MINOR, judged.measures)
+
+
+def _batch_of(run: TrainingRun) -> _Batch | None:
+    if run.pipeline is not None:
+        found = batch_in_force(run.pipeline.dataset)
+        if found is None:
+            return None
+        stage, size = found
+        return _sized(stage.call, size, "batch_size", default=isinstance(size, int))
+    flow = image_flow(run.data)
+    if flow is not None:
+        given = flow.argument("batch_size", 1 if flow.callee.endswith(".flow") else None)
+        return _sized(flow, KERAS_DEFAULT if given is None else given, "batch_size")
+    if run.kind != "fit" or run.call is None or isinstance(run.data, Dataset) or is_python_input(run.data):
+        return None
+    if one_row(run.data):
+        return None
+    given = run.call.argument("batch_size")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        # Data of unknown kind may be a dataset; targets of their own come with arrays only.
+        arrays = run.call.argument("y") is not None and not isinstance(run.data, Unknown)
+        return _sized(run.call, KERAS_DEFAULT, "batch_size", default=True) if arrays else None
+    return _sized(run.call, given, "batch_size")
+
+
+def _sized(call: Call, size: Value | int, argument: str, *, default: bool = False) -> _Batch | None:
+    number = size if isinstance(size, int) else constant(size)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        return None
+    soft = isinstance(size, Const) and size.soft
+    return _Batch(number, call.place_of(argument), call.qualname, soft, default)
+
+
+def _deliberate(run: TrainingRun) -> bool:
+    """Say whether the batch is small for a reason: simulated worlds, meta-learning, gradients that accumulate."""
+    if run.loop is not None and (drives_environment(run.loop) or adapts(run.loop)):
+        return True
+    if any(drives_environment(loop) for loop in run.context.all_loops):
+        return True
+    return run.model is not None and any(_accumulates(call) for call in run.model.compiles)
+
+
+def _accumulates(compiling: Call) -> bool:
+    optimizer = compiling.argument("optimizer")
+    return isinstance(optimizer, Produced) and optimizer.call.argument("gradient_accumulation_steps") is not None
+
+
+def _layer_names(model: Model) -> list[str]:
+    return [layer.callee.rpartition(".")[2] for layer in model.layers]
+
+
+def _family(model: Model | None) -> str:
+    """Return ``dense`` or ``vision`` for nets that are surely plain classifiers or regressors, else ``other``."""
+    if model is None:
+        return "other"
+    names = _layer_names(model)
+    if model.complete and names and all(name in _DENSE for name in names):
+        return "dense"
+    applications = model.kind == "application" or any(
+        layer.callee.startswith("keras.applications.") for layer in model.layers
+    )
+    convolutions = applications or any(name.startswith(("Conv2D", "SeparableConv2D")) for name in names)
+    if not convolutions or any(part in name for name in names for part in _HEAVY):
+        return "other"
+    classifies = "Dense" in names or (model.kind == "application" and not names)
+    return "vision" if classifies and not _large_images(model) else "other"
+
+
+def _large_images(model: Model) -> bool:
+    for layer in model.layers:
+        shape = layer.argument("shape", 0) if layer.callee == "keras.Input" else layer.argument("input_shape")
+        if isinstance(shape, Items) and len(shape.items) == 3:
+            sides = [constant(side) for side in shape.items[:2]]
+            if all(isinstance(side, int) for side in sides) and sides[0] * sides[1] >= _LARGE_IMAGE:
+                return True
+    return False
+
+
+def _is_small(model: Model | None) -> bool:
+    if model is None:
+        return False
+    units = [layer.constant("units") for layer in model.layers if layer.callee == "keras.layers.Dense"]
+    return bool(units) and all(isinstance(unit, int) and unit <= _WIDE for unit in units)

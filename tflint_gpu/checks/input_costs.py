@@ -1,0 +1,106 @@
+"""How a trace judges input: what all of it costs the step, and which part of that a finding's line causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Judgement
+from tflint_gpu.checks.verdicts import by_experiment, weigh
+from tflint_gpu.findings import Finding, Measure, Verdict
+from tflint_gpu.trace.evidence import touches
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.evidence import Evidence, PipelineStage, PythonInput
+
+#: Names that the runtime gives to what the code calls a map, once it has rewritten the pipeline.
+SERIAL_MAPS = ("Map", "MapDataset")
+PARALLEL_MAPS = ("ParallelMapV2", "ParallelMap")
+FUSED_MAPS = ("MapAndBatch", "NumaMapAndBatch", "MapAndBatchV2")
+ALL_MAPS = (*SERIAL_MAPS, *PARALLEL_MAPS, *FUSED_MAPS)
+
+
+def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
+    """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
+
+    The run with one cached batch decides where it was made: input that gains nothing when it is free costs
+    nothing. Without it the wait for input counts.
+    """
+    cached = evidence.experiment("cached-batch")
+    whole = by_experiment(cached)
+    if whole is not None and whole.verdict is Verdict.REFUTED:
+        return Judgement(Verdict.REFUTED, (*whole.measures, *measures))
+    if whole is not None and cached is not None:
+        figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
+        return weigh(cached.saved_share * part, "input_share", "what-if: cached batch", *figures)
+    waiting = evidence.share("input_wait")
+    if waiting is None:
+        return None
+    return weigh(waiting * part, "input_wait_share", "trace: wait for input", *measures)
+
+
+def stages_of(finding: Finding, evidence: Evidence, ops: Iterable[str]) -> list[PipelineStage]:
+    """Return the stages of the rewritten pipelines that `finding` speaks of.
+
+    They are known by their line; where the trace could not map a stage back, the only stage in `ops` is taken.
+    """
+    wanted = tuple(ops)
+    here = [stage for stage in evidence.pipelines if touches(stage.spot, finding.location)]
+    if here:
+        return [stage for stage in here if stage.op in wanted]
+    lost = [stage for stage in evidence.pipelines if stage.op in wanted and stage.spot is None]
+    return lost if len(lost) == 1 else []
+
+
+def part_of(stages: Iterable[PipelineStage], evidence: Evidence) -> float | None:
+    """Return the share of their pipelines' own time that `stages` take; None where nothing was timed."""
+    chosen = list(stages)
+    pipelines = {stage.pipeline for stage in chosen}
+    total = sum(stage.self_ms for stage in evidence.pipelines if stage.pipeline in pipelines)
+    return sum(stage.self_ms for stage in chosen) / total if total else None
+
+
+def rewritten(evidence: Evidence, finding: Finding) -> tuple[str, ...]:
+    """Return the pipeline of `finding` as the runtime rewrote it, from the step inwards; empty where not known.
+
+    The root that every chain starts from is left off: ``("Prefetch", "BatchV2", "Map", "TensorSlice")``.
+    """
+    wholes: dict[int, str] = {}
+    for stage in evidence.pipelines:
+        if len(stage.chain) > len(wholes.get(stage.pipeline, "")):
+            wholes[stage.pipeline] = stage.chain
+    mine = next((stage.pipeline for stage in evidence.pipelines if touches(stage.spot, finding.location)), None)
+    if mine is None and len(wholes) == 1:
+        mine = next(iter(wholes))
+    if mine is None:
+        return ()
+    return tuple(part for part in wholes[mine].split("::") if part not in ("Iterator", "Root", "Model"))
+
+
+def python_input(finding: Finding, evidence: Evidence, *kinds: str) -> list[PythonInput]:
+    """Return the Python input of `kinds` that `finding` speaks of: by its places, else the only one there is."""
+    places = (
+        finding.location,
+        *(related.location for related in finding.related),
+        *finding.detail.get("places", ()),
+    )
+    made = [source for source in evidence.python_input if source.kind in kinds]
+    here = [source for source in made if any(touches(source.spot, place) for place in places)]
+    if here:
+        return here
+    named = [source for source in made if source.name and source.name in finding.detail.get("names", ())]
+    return named or (made if len(made) == 1 and made[0].spot is None else [])
+
+
+def judge_python(finding: Finding, evidence: Evidence, *kinds: str) -> Judgement | None:
+    """Judge Python that makes input: by the time its calls take of the step, and by what input costs as a whole.
+
+    Python that runs while the step computes costs nothing, however long it takes: the wait for input is the bound.
+    """
+    sources = python_input(finding, evidence, *kinds)
+    if not sources or not evidence.step_ms:
+        return None
+    spent = sum(source.ms_per_step for source in sources)
+    whole = sum(source.ms_per_step for source in evidence.python_input)
+    part = spent / whole if whole else 1.0
+    return judge_input(evidence, part, Measure("python_time", round(spent, 3), "ms"))
