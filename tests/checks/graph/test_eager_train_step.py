@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, named
+from tests.checks.snippets import SETUP, STEP
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Severity, Verdict
+from tflint_gpu.trace.evidence import Eager
+
+RULE = "eager-train-step"
+LOOP = "for x, y in ds:\n    train_step(x, y)\n"
+
+
+def test_stands_from_the_function_to_its_tape(analyse: Analyse) -> None:
+    text = SETUP + STEP + LOOP
+    (finding,) = named(analyse(text), RULE)
+
+    assert finding.location.line == line_of(text, "def train_step")
+    assert finding.location.end_line == line_of(text, "GradientTape")
+    assert finding.related[0].location.line == line_of(text, "for x, y")
+
+
+@pytest.mark.parametrize(
+    "wrapping",
+    [
+        "train_step = tf.function(train_step)\n",
+        "import functools\ntrain_step = functools.partial(tf.function, reduce_retracing=True)(train_step)\n",
+        "@tf.function\ndef outer(x, y):\n    return inner(x, y)\ninner, train_step = train_step, outer\n",
+    ],
+    ids=["call form", "partial", "called by a graph function"],
+)
+def test_silent_where_a_graph_function_surrounds_the_step(analyse: Analyse, wrapping: str) -> None:
+    assert named(analyse(SETUP + STEP + wrapping + LOOP), RULE) == []
+
+
+def test_silent_without_a_loop_since_one_gradient_is_no_training(analyse: Analyse) -> None:
+    assert named(analyse(SETUP + STEP + "x, y = next(iter(ds))\ntrain_step(x, y)\n"), RULE) == []
+
+
+def test_silent_under_run_functions_eagerly_which_is_another_rules(analyse: Analyse) -> None:
+    text = SETUP + "tf.config.run_functions_eagerly(True)\n" + STEP + LOOP
+    assert named(analyse(text), RULE) == []
+
+
+def test_quiet_where_an_environment_is_stepped(analyse: Analyse) -> None:
+    text = (
+        SETUP
+        + STEP
+        + "import gymnasium\nenv = gymnasium.make('CartPole-v1')\n"
+        + "for x, y in ds:\n    env.step(0)\n    train_step(x, y)\n"
+    )
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
+
+
+def test_quiet_where_a_picture_is_optimised(analyse: Analyse) -> None:
+    text = SETUP + (
+        "image = tf.Variable(tf.zeros([1, 8]))\n"
+        "for i in range(1000):\n"
+        "    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(model(image))\n"
+        "    optimizer.apply_gradients([(tape.gradient(loss, image), image)])\n"
+    )
+    assert all(finding.severity <= Severity.INFO for finding in named(analyse(text), RULE))
+
+
+@pytest.mark.parametrize(
+    ("ops", "share", "verdict"),
+    [(54.0, 0.8, Verdict.CONFIRMED), (3.0, 0.2, Verdict.REFUTED), (40.0, 0.02, Verdict.MINOR)],
+)
+def test_judged_by_eager_ops(rule: Callable[[str], Check], ops: float, share: float, verdict: Verdict) -> None:
+    check = rule(RULE)
+    judged = check.judge(finding_at(check, 3), evidence_of(eager=Eager(ops, share)))
+
+    assert judged is not None
+    assert judged.verdict is verdict
+
+
+def test_gain_is_bounded_by_idle_time_of_the_gpu(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    evidence = evidence_of(gpu=True, buckets={"device_compute": 7.0, "host": 3.0}, eager=Eager(54, 0.9))
+    judged = check.judge(finding_at(check, 3), evidence)
+
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.3)
+
+
+def test_not_judged_where_eager_ops_were_not_counted(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    assert check.judge(finding_at(check, 3), evidence_of()) is None

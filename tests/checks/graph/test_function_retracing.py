@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, named
+from tests.checks.snippets import COMPILED_STEP, SETUP
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Severity, Verdict
+from tflint_gpu.trace.evidence import Spot, TracedFunction
+
+RULE = "function-retracing"
+
+#: A step that takes one more argument.
+SCALED = COMPILED_STEP.replace("(x, y)", "(x, y, scale)", 1).replace("loss = tf", "loss = scale * tf")
+
+
+def test_call_form_in_a_loop(analyse: Analyse) -> None:
+    text = SETUP + "for x, y in ds:\n    tf.function(model)(x)\n"
+    (finding,) = named(analyse(text), RULE)
+    assert finding.location.line == line_of(text, "tf.function")
+
+
+@pytest.mark.parametrize("argument", ["float(step)", "step + 1", "0.1 * step"])
+def test_numbers_computed_from_the_round(analyse: Analyse, argument: str) -> None:
+    text = SETUP + SCALED + f"for step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    "argument", ["0.5", "True", "tf.constant(step)", "tf.cast(step, tf.float32)", "model", "unheard_of(step)"]
+)
+def test_silent_for_arguments_that_do_not_change_or_are_not_known(analyse: Analyse, argument: str) -> None:
+    text = SETUP + SCALED + f"for step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
+    assert named(analyse(text), RULE) == []
+
+
+def test_silent_with_an_input_signature(analyse: Analyse) -> None:
+    signature = "@tf.function(input_signature=[tf.TensorSpec(None)] * 3)"
+    text = SETUP + SCALED.replace("@tf.function", signature)
+    assert named(analyse(text + "for i, (x, y) in enumerate(ds):\n    train_step(x, y, i)\n"), RULE) == []
+
+
+def test_quiet_for_one_call_an_epoch(analyse: Analyse) -> None:
+    text = SETUP + (
+        "@tf.function\n"
+        "def train_epoch(ds, epoch):\n"
+        "    for x, y in ds:\n"
+        "        with tf.GradientTape() as tape:\n"
+        "            loss = epoch * tf.reduce_mean(tf.square(model(x) - y))\n"
+        "        gradients = tape.gradient(loss, model.trainable_variables)\n"
+        "        optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n"
+        "for epoch in range(100):\n"
+        "    train_epoch(ds, epoch)\n"
+    )
+    assert all(finding.severity <= Severity.INFO for finding in named(analyse(text), RULE))
+
+
+def test_silent_for_an_epoch_number_in_the_loop_over_batches(analyse: Analyse) -> None:
+    text = SETUP + SCALED + "for epoch in range(9):\n    for x, y in ds:\n        train_step(x, y, epoch)\n"
+    assert named(analyse(text), RULE) == []
+
+
+def test_silent_where_the_function_is_kept(analyse: Analyse) -> None:
+    text = SETUP + (
+        "import functools\n"
+        "@functools.lru_cache\n"
+        "def compiled():\n"
+        "    return tf.function(lambda x: model(x))\n"
+        "for x, y in ds:\n"
+        "    compiled()(x)\n"
+    )
+    assert named(analyse(text), RULE) == []
+
+
+def _traced(again: int, trace_ms: float | None = 400.0) -> TracedFunction:
+    return TracedFunction("train_step", 1 + again, again, 20, spot=Spot("train.py", 4), trace_ms=trace_ms)
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"), [(0, Verdict.REFUTED), (19, Verdict.CONFIRMED)], ids=["steady", "every step"]
+)
+def test_judged_by_traces_after_warm_up(rule: Callable[[str], Check], again: int, verdict: Verdict) -> None:
+    check = rule(RULE)
+    judged = check.judge(finding_at(check, 4), evidence_of(step_ms=30.0, functions=(_traced(again),)))
+
+    assert judged is not None
+    assert judged.verdict is verdict
+
+
+def test_minor_where_one_trace_disappears_in_the_run(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    judged = check.judge(finding_at(check, 4), evidence_of(step_ms=100.0, functions=(_traced(1, trace_ms=20.0),)))
+    assert judged is not None
+    assert judged.verdict is Verdict.MINOR
+
+
+def test_found_again_by_name_where_the_call_is_reported(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    judged = check.judge(finding_at(check, 40, name="train_step"), evidence_of(functions=(_traced(19),)))
+
+    assert judged is not None
+    assert judged.verdict is Verdict.CONFIRMED
+    assert check.judge(finding_at(check, 40, name="other"), evidence_of(functions=(_traced(19),))) is None
