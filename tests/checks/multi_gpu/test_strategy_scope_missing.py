@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.conftest import Analyse, line_of, named
+from tests.checks.snippets import FIT, SETUP, STEP
+
+RULE = "strategy-scope-missing"
+MADE = SETUP.replace("\nds =", "\nstrategy = tf.distribute.MirroredStrategy()\nds =", 1)
+SCOPED = MADE.replace("model = tf", "with strategy.scope():\n    model = tf").replace(
+    "optimizer = tf", "    optimizer = tf"
+)
+
+
+def test_stands_at_the_model(analyse: Analyse) -> None:
+    text = MADE + FIT
+    (finding,) = named(analyse(text), RULE)
+
+    assert finding.location.line == line_of(text, "Sequential")
+    assert finding.related[0].location.line == line_of(text, "MirroredStrategy")
+
+
+def test_compiling_inside_does_not_help_a_model_built_outside(analyse: Analyse) -> None:
+    text = MADE + 'with strategy.scope():\n    model.compile("adam", "mse")\n' + FIT.splitlines()[1] + "\n"
+    assert len(named(analyse(text), RULE)) == 1
+
+
+def test_a_step_that_no_strategy_runs(analyse: Analyse) -> None:
+    text = SCOPED + "@tf.function\n" + STEP + "for x, y in ds:\n    train_step(x, y)\n"
+    (finding,) = named(analyse(text), RULE)
+    assert finding.location.line == line_of(text, "GradientTape")
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("in scope", SCOPED + FIT),
+        ("run by the strategy", SCOPED + STEP + "@tf.function\ndef both(x, y):\n"
+         "    return strategy.run(train_step, args=(x, y))\n"
+         "for x, y in strategy.experimental_distribute_dataset(ds):\n    both(x, y)\n"),
+        ("one device", MADE.replace("MirroredStrategy()", "OneDeviceStrategy('/gpu:0')") + FIT),
+        ("default strategy", MADE.replace("MirroredStrategy()", "get_strategy()") + FIT),
+        ("set for the whole program", MADE + "tf.distribute.experimental_set_strategy(strategy)\n" + FIT),
+        ("never trained", MADE + "model.predict(tf.zeros([4096, 8]), batch_size=256)\n"),
+        ("chosen at run time", MADE.replace("strategy = tf", "if unheard_of():\n    strategy = tf") + FIT),
+        ("one model of two", SCOPED + FIT + MADE.splitlines()[6] + "\n" + FIT),
+    ],
+)  # fmt: skip
+def test_silent(analyse: Analyse, what: str, text: str) -> None:
+    assert named(analyse(text), RULE) == []
+
+
+def test_silent_where_the_strategy_lives_in_another_script(analyse: Analyse) -> None:
+    assert named(analyse({"one.py": SETUP + FIT, "many.py": SCOPED + FIT}), RULE) == []

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, named
+from tests.checks.snippets import FIT, SETUP
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Severity, Verdict
+from tflint_gpu.trace.evidence import Evidence, Kernels, WhatIf
+
+RULE = "mixed-precision-off"
+LARGE = SETUP.replace("tf.keras.layers.Dense(64)", ", ".join(["tf.keras.layers.Dense(2048)"] * 3))
+
+
+def test_stands_at_compile(analyse: Analyse) -> None:
+    text = LARGE + FIT
+    (finding,) = named(analyse(text), RULE)
+    assert finding.location.line == line_of(text, "compile")
+
+
+def test_networks_of_keras_applications_are_large(analyse: Analyse) -> None:
+    text = SETUP + "model = tf.keras.applications.ResNet50(weights=None)\n" + FIT
+    assert len(named(analyse(text), RULE)) == 1
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "tf.keras.mixed_precision.set_global_policy('float32')",
+        "tf.keras.config.set_dtype_policy('mixed_float16')",
+        "tf.keras.mixed_precision.experimental.set_policy('mixed_float16')",
+        "tf.keras.backend.set_floatx('float64')",
+        "tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})",
+        "tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)",
+        "import os\nos.environ['TF_ENABLE_AUTO_MIXED_PRECISION'] = '1'",
+    ],
+)
+def test_silent_where_precision_was_thought_about(analyse: Analyse, decision: str) -> None:
+    assert named(analyse(LARGE.replace("\nds =", f"\n{decision}\nds =", 1) + FIT), RULE) == []
+
+
+def test_silent_with_types_of_single_layers(analyse: Analyse) -> None:
+    text = LARGE.replace("Dense(2048)", "Dense(2048, dtype='mixed_bfloat16')") + FIT
+    assert named(analyse(text), RULE) == []
+
+
+def test_silent_for_a_model_that_is_not_trained(analyse: Analyse) -> None:
+    assert named(analyse(LARGE + "model.predict(tf.zeros([4096, 8]))\n"), RULE) == []
+
+
+def _run(speedup: float, low: float, high: float) -> WhatIf:
+    return WhatIf("mixed-bfloat16", 10.0 / speedup, 10.0, speedup, 3, 0.1, low, high)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        (evidence_of(what_if=(_run(1.6, 1.5, 1.7),)), Verdict.CONFIRMED),
+        (evidence_of(what_if=(_run(0.9, 0.8, 0.99),)), Verdict.REFUTED),
+        (evidence_of(facts={"mixed_precision": "mixed_bfloat16"}), Verdict.REFUTED),
+        (
+            evidence_of(
+                gpu=True,
+                buckets={"device_compute": 5.0, "input_wait": 5.0},
+                kernels=Kernels(99, 50.0, gemm_share=0.6),
+            ),
+            Verdict.MINOR,
+        ),
+        (evidence_of(), None),
+    ],
+    ids=["gain", "loss", "already mixed", "few products", "nothing known"],
+)
+def test_judged(rule: Callable[[str], Check], evidence: Evidence, verdict: Verdict | None) -> None:
+    check = rule(RULE)
+    judged = check.judge(finding_at(check, 3), evidence)
+
+    assert (judged.verdict if judged else None) is verdict
+    if verdict is Verdict.CONFIRMED:
+        assert judged is not None
+        assert judged.severity is Severity.WARNING
