@@ -61,8 +61,8 @@ def _imported(
     if name is None:
         raise DeclinedError("the names tf and tensorflow both mean something else in this file")
     before = _import_line(script.tree.body)
-    if before >= line:
-        raise DeclinedError("the file imports TensorFlow only after this line")
+    if before > line:
+        raise DeclinedError("the call shares its line with the imports; part them")
     statement = "import tensorflow as tf" if name == "tf" else "import tensorflow"
     newline = script.newline(max(1, before - 1))
     at_end = before > len(script.lines)
@@ -82,7 +82,8 @@ def _import_line(body: Sequence[ast.stmt]) -> int:
             and isinstance(node.value.value, str)
         )
         if not docstring and not isinstance(node, (ast.Import, ast.ImportFrom)):
-            return line if index else node.lineno
+            decorators = (item.lineno for item in getattr(node, "decorator_list", ()))
+            return line if index else min([node.lineno, *decorators])
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tensorflow":
             return node.lineno
         line = (node.end_lineno or node.lineno) + 1

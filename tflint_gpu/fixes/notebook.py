@@ -41,6 +41,9 @@ def replace_cell(text: str, number: int, new: str) -> str:
     lines = re.findall(r"[^\n]*\n|[^\n]+", new)
     first = _common(old, lines)
     tail = min(_common(old[::-1], lines[::-1]), len(old) - first, len(lines) - first)
+    if first + tail == len(lines):
+        # Lines only go: a neighbour is written anew with them, so that the commas come out right.
+        first, tail = (first - 1, tail) if first else (first, tail - 1)
     gone, come = source.value[first : len(old) - tail], lines[first : len(lines) - tail]
     between = _separator(text, source)
     if gone:

@@ -1,0 +1,251 @@
+"""Applying fixes: proven by a second lint, written whole or not at all, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fixes.conftest import PREFETCH, Project, finding_at, place_of
+from tflint_gpu.errors import UserError
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.fixes import FixReport, apply_fixes, write_changes
+from tflint_gpu.fixes import apply as applying
+
+TEXT = "import tensorflow as tf\nds = ds.map(f)\nds = ds.batch(2)\n"
+FIXED = (
+    "import tensorflow as tf\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
+    "ds = ds.batch(2).prefetch(tf.data.AUTOTUNE)\n"
+)
+
+
+def test_all_fixes_of_a_file_in_one_round() -> None:
+    project = Project({"a.py": TEXT, "b.py": "x = 1\n"})
+    report = project.fix()
+    (change,) = report.changed
+    assert (change.path, change.before, change.after) == ("a.py", TEXT.encode(), FIXED.encode())
+    assert sorted(finding.code for finding in report.fixed) == ["TFG101", "TFG102"]
+    assert report.remaining == ()
+    # One lint is the caller's, one takes stock, one proves the round.
+    assert project.lints == 3
+
+
+def test_applying_twice_changes_nothing() -> None:
+    assert Project({"a.py": FIXED}).fix() == FixReport((), (), ())
+
+
+def test_fixes_that_touch_each_other_take_turns() -> None:
+    # The argument goes where the inner call's own fix is appended.
+    text = "import tensorflow as tf\nds = ds.map(ds.batch(2))\n"
+    project = Project({"a.py": text})
+    inner = finding_at(place_of(text, "ds.batch(2)"), "TFG101", **PREFETCH)
+    outer = finding_at(place_of(text, "ds.map(ds.batch(2))"), "TFG102", kind="add-argument", name="n", value="1")
+
+    def lint(contents: Mapping[str, bytes]) -> Sequence[Finding]:
+        now = contents.get("a.py", text.encode()).decode()
+        found = []
+        if "prefetch" not in now:
+            found.append(replace(inner, location=place_of(now, "ds.batch(2)")))
+        if "n=1" not in now:
+            call = now[now.index("ds.map") : now.rindex(")") + 1]
+            place = place_of(now, call)
+            fix = replace(outer.fix, change=replace(outer.fix.change, location=place))  # type: ignore[union-attr, type-var]
+            found.append(replace(outer, location=place, fix=fix))
+        return found
+
+    report = apply_fixes(lint({}), project.files.get, lint, tensorflow=(2, 15))
+    assert report.changed[0].after.decode() == (
+        "import tensorflow as tf\nds = ds.map(ds.batch(2).prefetch(tf.data.AUTOTUNE), n=1)\n"
+    )
+    assert report.remaining == ()
+
+
+def test_one_import_for_two_fixes() -> None:
+    report = Project({"a.py": "import os\na = ds.batch(2)\nb = ds.batch(3)\n"}).fix()
+    assert report.changed[0].after.decode() == (
+        "import os\nimport tensorflow as tf\n"
+        "a = ds.batch(2).prefetch(tf.data.AUTOTUNE)\nb = ds.batch(3).prefetch(tf.data.AUTOTUNE)\n"
+    )
+
+
+def test_unsafe_fixes_need_to_be_asked_for() -> None:
+    project = Project({"a.py": "import tensorflow as tf\nds = ds.batch(2)\n"})
+    unsafe = [replace(item, fix=replace(item.fix, safety="unsafe")) for item in project.lint({})]  # type: ignore[type-var]
+    lint = project.lint
+    declined = apply_fixes(unsafe, project.files.get, lint, tensorflow=(2, 15))
+    assert declined.changed == ()
+    assert [refusal.reason for refusal in declined.declined] == [
+        "the fix may change results; --unsafe-fixes makes it"
+    ]
+    assert apply_fixes(unsafe, project.files.get, lint, tensorflow=(2, 15), unsafe=True).changed
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.MASKED])
+def test_what_costs_nothing_stays_even_when_lines_move(verdict: Verdict) -> None:
+    text = "import os\nds = ds.map(f)\nds = ds.batch(2)\n"
+    project = Project({"a.py": text})
+    judged = [
+        item.with_verdict(verdict) if item.code == "TFG101" else item.with_verdict(Verdict.CONFIRMED)
+        for item in project.lint({})
+    ]
+    report = apply_fixes(judged, project.files.get, project.lint, tensorflow=(2, 15))
+    assert report.changed[0].after.decode() == (
+        "import os\nimport tensorflow as tf\n"
+        "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(2)\n"
+    )
+    assert [refusal.reason for refusal in report.declined] == ["the trace shows that it costs nothing here"]
+
+
+def test_findings_that_were_not_given_are_not_fixed() -> None:
+    project = Project({"a.py": TEXT})
+    shown = [item for item in project.lint({}) if item.code == "TFG102"]
+    report = apply_fixes(shown, project.files.get, project.lint, tensorflow=(2, 15))
+    assert "prefetch" not in report.changed[0].after.decode()
+    assert report.declined == ()
+
+
+class Stubborn(Project):
+    """A project in which a prefetch brings another finding, as a rule about order might."""
+
+    def lint(self, contents: Mapping[str, bytes]) -> list[Finding]:
+        found = super().lint(contents)
+        text = {**self.files, **contents}["a.py"].decode()
+        if "prefetch" in text:
+            found.append(replace(finding_at(place_of(text, "prefetch"), "TFG110", **PREFETCH), fix=None))
+        return found
+
+
+def test_a_fix_that_brings_a_new_finding_is_left_out_alone() -> None:
+    report = Stubborn({"a.py": TEXT}).fix()
+    after = report.changed[0].after.decode()
+    assert "num_parallel_calls" in after
+    assert "prefetch" not in after
+    assert [(item.finding.code, item.reason) for item in report.declined] == [
+        ("TFG101", "the changed file would still have the finding, or a new one")
+    ]
+
+
+def test_a_fix_that_does_not_help_is_declined() -> None:
+    text = "import tensorflow as tf\nds = ds.batch(2)\n"
+    stuck = finding_at(place_of(text, "ds.batch(2)"), **PREFETCH)
+    report = apply_fixes([stuck], {"a.py": text.encode()}.get, lambda _: [stuck], tensorflow=(2, 15))
+    assert report.changed == ()
+    assert len(report.declined) == 1
+
+
+def test_rounds_are_bounded() -> None:
+    text = "import tensorflow as tf\nds = f(ds)\n"
+    place = place_of(text, "f(ds)")
+
+    def lint(contents: Mapping[str, bytes]) -> Sequence[Finding]:
+        now = contents.get("a.py", text.encode()).decode()
+        return [
+            finding_at(place, f"TFG{100 + number}", kind="append-method", method=f"m{number}")
+            for number in range(20)
+            if f".m{number}(" not in now
+        ]
+
+    report = apply_fixes(lint({}), {"a.py": text.encode()}.get, lint, tensorflow=(2, 15))
+    assert report.changed[0].after.count(b".m") == applying.MAX_ROUNDS
+    assert len(report.remaining) == 20 - applying.MAX_ROUNDS
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\xef\xbb\xbfimport tensorflow as tf\r\nds = ds.batch(2)  # \xc3\xa9\r\n",
+        b"# -*- coding: latin-1 -*-\nimport tensorflow as tf\nds = ds.batch(2)  # \xe9\n",
+        b"import tensorflow as tf\rds = ds.batch(2)\r",
+        b"import tensorflow as tf\r\nx = 1\nds = ds.batch(2)\r\n\r\n\n",
+        b"import tensorflow as tf\nds = ds.batch(2)",
+    ],
+    ids=["mark of UTF-8 and CRLF", "latin-1", "CR alone", "mixed line ends", "no final line end"],
+)
+def test_every_other_byte_stays(raw: bytes) -> None:
+    lines = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    number = 1 + next(index for index, line in enumerate(lines) if line.startswith(b"ds = "))
+    place = replace(place_of("ds = ds.batch(2)", "ds.batch(2)"), line=number, end_line=number)
+    finding = finding_at(place, **PREFETCH)
+
+    def lint(contents: Mapping[str, bytes]) -> Sequence[Finding]:
+        return [] if b"prefetch" in contents.get("a.py", raw) else [finding]
+
+    report = apply_fixes([finding], {"a.py": raw}.get, lint, tensorflow=(2, 15))
+    at = raw.index(b"ds.batch(2)") + len(b"ds.batch(2)")
+    assert report.changed[0].after == raw[:at] + b".prefetch(tf.data.AUTOTUNE)" + raw[at:]
+
+
+def written(folder: Path) -> FixReport:
+    project = Project({"a.py": TEXT})
+    report = project.fix()
+    write_changes(report, folder)
+    return report
+
+
+def test_writing_keeps_the_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(TEXT)
+    path.chmod(0o755)
+    written(tmp_path)
+    assert path.read_text() == FIXED
+    assert path.stat().st_mode & 0o7777 == 0o755
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_writing_keeps_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "real" / "b.py"
+    real.parent.mkdir()
+    real.write_text(TEXT)
+    (tmp_path / "a.py").symlink_to(real)
+    written(tmp_path)
+    assert (tmp_path / "a.py").is_symlink()
+    assert real.read_text() == FIXED
+
+
+def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT + "# mine\n")
+    with pytest.raises(UserError, match=r"a\.py: changed while it was being fixed; run again"):
+        written(tmp_path)
+    assert (tmp_path / "a.py").read_text() == TEXT + "# mine\n"
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(UserError, match=r"a\.py: cannot be written: No space left on device"):
+        written(tmp_path)
+    assert (tmp_path / "a.py").read_text() == TEXT
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_read_only_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    (tmp_path / "a.py").chmod(0o444)
+    with pytest.raises(UserError, match="it is read-only"):
+        written(tmp_path)
+    assert (tmp_path / "a.py").read_text() == TEXT
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.rstrip("\n"), TEXT.replace("\n", "\r\n")], ids=["LF", "open", "CRLF"])
+def test_git_applies_the_diff(text: str, tmp_path: Path) -> None:
+    report = Project({"a.py": text}).fix()
+    path = tmp_path / "a.py"
+    path.write_bytes(text.encode())
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=report.diff().encode(), check=True)
+    assert path.read_bytes() == report.changed[0].after
+
+
+def test_severity_is_no_condition() -> None:
+    project = Project({"a.py": TEXT})
+    quiet = [replace(item, severity=Severity.INFO) for item in project.lint({})]
+    assert apply_fixes(quiet, project.files.get, project.lint, tensorflow=(2, 15)).changed

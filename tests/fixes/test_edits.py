@@ -1,0 +1,272 @@
+"""The edits, on code as people lay it out: what is changed, and that nothing else is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import pytest
+
+from tests.fixes.conftest import PARALLEL, PREFETCH
+
+HEAD = "import tensorflow as tf\n"
+
+Fixed = Callable[..., str]
+
+
+def case(name: str, text: str, call: str, expected: str) -> object:
+    """Name a case; all texts are dedented and stand below an import of TensorFlow."""
+    return pytest.param(
+        HEAD + textwrap.dedent(text), textwrap.dedent(call), HEAD + textwrap.dedent(expected), id=name
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "expected"),
+    [
+        case(
+            "one line",
+            "ds = ds.map(f).batch(32)  # big\n",
+            "ds.map(f).batch(32)",
+            "ds = ds.map(f).batch(32).prefetch(tf.data.AUTOTUNE)  # big\n",
+        ),
+        case(
+            "in a call's argument",
+            "model.fit(ds.batch(32), epochs=3)\n",
+            "ds.batch(32)",
+            "model.fit(ds.batch(32).prefetch(tf.data.AUTOTUNE), epochs=3)\n",
+        ),
+        case(
+            "no attribute at all",
+            "ds = make(\n    x,\n)\n",
+            "make(\n    x,\n)",
+            "ds = make(\n    x,\n).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "a method on each line, comments between",
+            """\
+            ds = (
+                ds.map(f)  # decode
+
+                # then
+                .batch(32)  # 32 fit
+                # the end
+            )
+            """,
+            "ds.map(f)  # decode\n\n    # then\n    .batch(32)",
+            """\
+            ds = (
+                ds.map(f)  # decode
+
+                # then
+                .batch(32)  # 32 fit
+                .prefetch(tf.data.AUTOTUNE)
+                # the end
+            )
+            """,
+        ),
+        case(
+            "parenthesis on the last line",
+            "ds = (ds\n      .map(f)\n      .batch(32))\n",
+            "ds\n      .map(f)\n      .batch(32)",
+            "ds = (ds\n      .map(f)\n      .batch(32)\n      .prefetch(tf.data.AUTOTUNE))\n",
+        ),
+        case(
+            "backslashes",
+            "ds = ds.map(f) \\\n       .batch(32)  # b\nx = 1\n",
+            "ds.map(f) \\\n       .batch(32)",
+            "ds = ds.map(f) \\\n       .batch(32) \\\n       .prefetch(tf.data.AUTOTUNE)  # b\nx = 1\n",
+        ),
+        case(
+            "last of several arguments, one on a line",
+            "fit(\n    (ds\n     .batch(2)),\n    ds\n    .batch(3),\n)\n",
+            "ds\n    .batch(3)",
+            "fit(\n    (ds\n     .batch(2)),\n    ds\n    .batch(3)\n    .prefetch(tf.data.AUTOTUNE),\n)\n",
+        ),
+        case(
+            "inside a method of a nested class, tabs",
+            "class A:\n\tclass B:\n\t\tdef f(self):\n\t\t\treturn self.ds.batch(2)\n",
+            "self.ds.batch(2)",
+            "class A:\n\tclass B:\n\t\tdef f(self):\n\t\t\treturn self.ds.batch(2).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "behind a decorator with a call",
+            "@cached(size=3)\ndef f():\n    return ds.batch(2)\n",
+            "ds.batch(2)",
+            "@cached(size=3)\ndef f():\n    return ds.batch(2).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "statements that share a line",
+            "a = 1; ds = ds.batch(2); b = (\n  3)\n",
+            "ds.batch(2)",
+            "a = 1; ds = ds.batch(2).prefetch(tf.data.AUTOTUNE); b = (\n  3)\n",
+        ),
+        case(
+            "the inner one of two calls",
+            "ds = wrap(wrap(ds.batch(2)))\n",
+            "wrap(ds.batch(2))",
+            "ds = wrap(wrap(ds.batch(2)).prefetch(tf.data.AUTOTUNE))\n",
+        ),
+        case(
+            "in the middle of a chain",
+            "ds = ds.batch(2).repeat()\n",
+            "ds.batch(2)",
+            "ds = ds.batch(2).prefetch(tf.data.AUTOTUNE).repeat()\n",
+        ),
+        case(
+            "no line end at the end of the file",
+            "ds = ds.batch(2)",
+            "ds.batch(2)",
+            "ds = ds.batch(2).prefetch(tf.data.AUTOTUNE)",
+        ),
+        case(
+            "found by the method's own name",
+            "ds = ds.map(f).batch(2)\n",
+            "batch(2)",
+            "ds = ds.map(f).batch(2).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "strings with brackets and line ends before it",
+            's = """(\n.batch(2)\n"""; ds = ds.batch(2)\n',
+            "ds.batch(2)",
+            's = """(\n.batch(2)\n"""; ds = ds.batch(2).prefetch(tf.data.AUTOTUNE)\n',
+        ),
+        case(
+            "behind signs of several bytes",
+            "größe = '𝔘'; ds = ds.batch(größe)\n",
+            "ds.batch(größe)",
+            "größe = '𝔘'; ds = ds.batch(größe).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "behind a form feed",
+            "x = 1\n\x0c\nds = ds.batch(2)\n",
+            "ds.batch(2)",
+            "x = 1\n\x0c\nds = ds.batch(2).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+    ],
+)
+def test_append_method(text: str, call: str, expected: str, fixed: Fixed) -> None:
+    assert fixed(text, call, PREFETCH) == expected
+    crlf = text.replace("\n", "\r\n")
+    assert fixed(crlf, call, PREFETCH) == expected.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "expected"),
+    [
+        case(
+            "one line",
+            "ds = ds.map(f)\n",
+            "ds.map(f)",
+            "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "a lambda keeps its body",
+            "ds = ds.map(lambda x, y: (x, y))\n",
+            "ds.map(lambda x, y: (x, y))",
+            "ds = ds.map(lambda x, y: (x, y), num_parallel_calls=tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "trailing comma on one line",
+            "ds = ds.map(f, )\n",
+            "ds.map(f, )",
+            "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE, )\n",
+        ),
+        case(
+            "an argument a line, trailing comma, comments",
+            """\
+            ds = ds.map(
+                # decodes
+                f,  # slow
+                # end
+            )
+            """,
+            "ds.map(\n    # decodes\n    f,  # slow\n    # end\n)",
+            """\
+            ds = ds.map(
+                # decodes
+                f,  # slow
+                num_parallel_calls=tf.data.AUTOTUNE,
+                # end
+            )
+            """,
+        ),
+        case(
+            "an argument a line, no trailing comma",
+            "ds = ds.map(\n    f  # slow\n)\n",
+            "ds.map(\n    f  # slow\n)",
+            "ds = ds.map(\n    f,  # slow\n    num_parallel_calls=tf.data.AUTOTUNE\n)\n",
+        ),
+        case(
+            "comma on a line of its own",
+            "ds = ds.map(\n    f\n    ,\n)\n",
+            "ds.map(\n    f\n    ,\n)",
+            "ds = ds.map(\n    f\n    , num_parallel_calls=tf.data.AUTOTUNE,\n)\n",
+        ),
+        case(
+            "thirty lines of lambda",
+            "ds = ds.map(\n    lambda x: (\n" + "        x,\n" * 30 + "    ),\n)\n",
+            "ds.map(\n    lambda x: (\n" + "        x,\n" * 30 + "    ),\n)",
+            "ds = ds.map(\n    lambda x: (\n"
+            + "        x,\n" * 30
+            + "    ),\n    num_parallel_calls=tf.data.AUTOTUNE,\n)\n",
+        ),
+        case(
+            "hanging arguments",
+            "ds = ds.map(f,\n            deterministic=True)\n",
+            "ds.map(f,\n            deterministic=True)",
+            "ds = ds.map(f,\n            deterministic=True, num_parallel_calls=tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "no argument",
+            "ds = ds.interleave(  )\n",
+            "ds.interleave(  )",
+            "ds = ds.interleave(num_parallel_calls=tf.data.AUTOTUNE  )\n",
+        ),
+        case(
+            "None is replaced where it stands",
+            "ds = ds.map(f, num_parallel_calls=None, deterministic=True)  # x\n",
+            "ds.map(f, num_parallel_calls=None, deterministic=True)",
+            "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)  # x\n",
+        ),
+        case(
+            "1 is replaced by position too",
+            "ds = ds.map(f, 1)\n",
+            "ds.map(f, 1)",
+            "ds = ds.map(f, tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "a map inside a map's lambda",
+            "ds = ds.map(lambda x: x.map(f))\n",
+            "x.map(f)",
+            "ds = ds.map(lambda x: x.map(f, num_parallel_calls=tf.data.AUTOTUNE))\n",
+        ),
+    ],
+)
+def test_add_argument(text: str, call: str, expected: str, fixed: Fixed) -> None:
+    assert fixed(text, call, PARALLEL) == expected
+    crlf = text.replace("\n", "\r\n")
+    assert fixed(crlf, call, PARALLEL) == expected.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("ds.map(f, **options)", "the call unpacks arguments, which may already hold num_parallel_calls"),
+        ("ds.map(*arguments)", "the call unpacks arguments, which may already hold num_parallel_calls"),
+        ("ds.map(f, num_parallel_calls=n)", "the call already sets num_parallel_calls"),
+        ("ds.map(f, 4)", "the call already sets num_parallel_calls"),
+        ("ds.map(f for f in g)", "the call's only argument is a bare generator expression"),
+    ],
+)
+def test_declined(call: str, reason: str, fixed: Fixed) -> None:
+    assert fixed(f"{HEAD}ds = {call}\n", call, PARALLEL) == reason
+
+
+def test_what_is_gone_is_declined(fixed: Fixed) -> None:
+    assert fixed(f"{HEAD}ds = ds.batch(2)\n", "ds.batch", PREFETCH) == "no call stands there any more"
+
+
+def test_a_literal_argument_needs_no_name(fixed: Fixed) -> None:
+    change = {"kind": "append-method", "method": "batch", "argument": "32"}
+    assert fixed("ds = f(ds)\n", "f(ds)", change) == "ds = f(ds).batch(32)\n"
