@@ -85,10 +85,25 @@ def python_input(run, track):
                     "name": record["name"],
                     "spot": record["spot"],
                     "calls": calls,
-                    "ms_per_step": rate(record["ms"], track),
+                    "ms_per_step": input_ms(record, track),
                 }
             )
     return found
+
+
+def input_ms(record, track):
+    """Return the time an input function takes for one step, None without steps.
+
+    Input is made ahead of the steps that use it, so calls count over the whole run; their length is
+    taken from after the warm-up, in which lines were being recorded.
+    """
+    steps = steps_of(track, (WARMUP, PLAIN, PROFILE))
+    late = [phase for phase in (PLAIN, PROFILE) if record["calls"].get(phase)] or [WARMUP]
+    calls = sum(record["calls"].get(phase, 0) for phase in late)
+    if not steps or not calls:
+        return None
+    each = sum(record["ms"].get(phase, 0.0) for phase in late) / calls
+    return each * sum(record["calls"].values()) / steps
 
 
 def callbacks(run, track):

@@ -76,7 +76,8 @@ def collect(functions, is_project, in_step=None):
     Functions of tf.data pipelines are left out: the CPU is their place. Returns records, one for each op type,
     dtypes, line and function, ordered by line, with the keys
 
-    * ``op``, ``count``, ``dtypes`` (of inputs and outputs, each once), ``types`` (``{"T": "float32"}``);
+    * ``op``, ``count``, ``names`` of the nodes, ``dtypes`` (of inputs and outputs, each once) and ``types``
+      (``{"T": "float32"}``);
     * ``path`` as frames name it, ``line`` (None where no project line leads there), ``function``, ``graph``;
     * ``device`` (``cpu``, ``gpu`` or None: not known here), ``basis`` (``ran`` | ``kernels`` | ``none``) and
       ``why`` (``no-kernel`` | ``dtype`` | ``host-memory`` | ``asked`` | ``python`` | "");
@@ -281,6 +282,7 @@ def _add(records, node, kernels, recorded):
     key = (op.type, dtypes, path, line, function)
     if key in records:
         records[key]["count"] += 1
+        records[key]["names"].append(op.name)
         records[key]["bytes"] = max(records[key]["bytes"] or 0, _bytes(op) or 0) or None
         return
     device, basis, why = _device(node, kernels, recorded)
@@ -289,6 +291,7 @@ def _add(records, node, kernels, recorded):
     records[key] = {
         "op": op.type,
         "count": 1,
+        "names": [op.name],
         "dtypes": list(dtypes),
         "types": _type_attributes(op),
         "path": path,

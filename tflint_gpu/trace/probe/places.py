@@ -76,6 +76,8 @@ class Places:
             return None
         cell = self.cells[filename][1] if filename in self.cells else None
         name = "" if function == "<module>" else function
+        # AutoGraph names its versions of functions so.
+        name = name[4:] if name.startswith("tf__") else name
         return {"path": self.path(filename), "line": line, "cell": cell, "function": name}
 
     def code_spot(self, code):

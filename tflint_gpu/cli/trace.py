@@ -1,0 +1,129 @@
+"""``tflint-gpu trace``: the main job. Runs a script for a few dozen steps and lints it in the light of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
+from tflint_gpu.cli.run import LintResult, lint, report
+from tflint_gpu.source.discovery import absolute_path, source_file
+
+if TYPE_CHECKING:
+    from tflint_gpu.config import Settings
+    from tflint_gpu.trace.script import Script
+
+#: Where evidence goes by default; the folder is safe to delete and hides itself from git.
+EVIDENCE = Path(".tflint-gpu") / "evidence.json"
+
+#: The what-if runs that a finding of a rule asks for, beyond the cached batch.
+ASKED_BY = {
+    "tiny-batch": ("batch-x2", "batch-x4"),
+    "batch-size-ignored": ("batch-x2", "batch-x4"),
+    "lightweight-model": ("batch-x2", "batch-x4"),
+    "replica-batch-starved": ("batch-x2",),
+    "xla-off": ("xla",),
+    "jit-silently-disabled": ("xla",),
+    "xla-shape-churn": ("xla-off",),
+    "steps-per-execution-unset": ("steps-per-execution-8",),
+}
+
+
+@click.command(
+    name="trace",
+    short_help="Run a script for a few steps and lint it in their light.",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option("-m", "module", metavar="MODULE", help="Trace a module, as `python -m` runs it.")
+@click.option("--python", default=sys.executable, help="The interpreter that has your TensorFlow.  [default: this one]")
+@click.option("--steps", default=20, type=click.IntRange(1, 1000), help="Steps to profile.  [default: 20]")
+@click.option("--warmup", default=10, type=click.IntRange(1, 100000), help="Steps to let pass first.  [default: 10]")
+@click.option(
+    "--deadline",
+    default=120.0,
+    type=click.FloatRange(min=1.0),
+    metavar="SECONDS",
+    help="End each run after this long, whatever it does.  [default: 120]",
+)
+@click.option(
+    "--what-if",
+    type=click.Choice(["none", "auto", "all"]),
+    default="auto",
+    help="Measure changes: none, a cached batch and what findings ask for, or all.  [default: auto]",
+)
+@click.option(
+    "--budget",
+    default=90.0,
+    type=click.FloatRange(min=0.0),
+    metavar="SECONDS",
+    help="Time for all what-if runs together.  [default: 90]",
+)
+@click.option("--evidence-out", metavar="FILE", type=click.Path(), help=f"Where evidence goes.  [default: {EVIDENCE}]")
+@click.option("--show-output", is_flag=True, help="Show what the script prints, on standard error.")
+@settings_options
+@output_options
+@click.argument("target", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
+def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
+    """Run SCRIPT with ARGS for a few dozen steps, measure what they wait for, and lint it with the evidence.
+
+    SCRIPT is a Python file or a notebook. Nothing that it would save is written, and it is stopped once
+    enough steps were seen.
+    """
+    from tflint_gpu.trace.evidence import save
+    from tflint_gpu.trace.script import find_module, find_script
+    from tflint_gpu.trace.session import TraceJob, trace_script
+
+    if module is None and not target:
+        raise click.UsageError("name the script to trace, or a module with -m")
+    script = find_module(module) if module is not None else find_script(target[0])
+    settings = settings_from(flags, [str(script.path)])
+    where = Path(flags["evidence_out"] or EVIDENCE)
+    job = TraceJob(
+        script,
+        target if module is not None else target[1:],
+        python=flags["python"],
+        warmup=flags["warmup"],
+        window=flags["steps"],
+        deadline=flags["deadline"],
+        changes=_changes(flags["what_if"], script, settings),
+        budget=flags["budget"],
+        show_output=flags["show_output"],
+        profile_folder=where.with_name("profile"),
+    )
+    evidence = trace_script(job, _tell)
+    _hide(where.parent)
+    save(evidence, where)
+    _tell(f"evidence is in {where}")
+    result = _lint([str(script.path), *evidence.sources], settings)
+    return report(result, evidence, settings, outputs_from(flags))
+
+
+def _tell(text: str) -> None:
+    click.echo(f"trace: {text}", err=True)
+
+
+def _lint(paths: list[str], settings: Settings) -> LintResult:
+    files = {absolute_path(path): source_file(absolute_path(path), explicit=True) for path in paths}
+    return lint([files[path] for path in sorted(files)], settings)
+
+
+def _changes(what_if: str, script: Script, settings: Settings) -> tuple[str, ...] | None:
+    """Return the what-if runs to make; None is all that apply."""
+    if what_if == "all":
+        return None
+    if what_if == "none":
+        return ()
+    found = _lint([str(script.path)], settings).findings
+    asked = [change for finding in found for change in ASKED_BY.get(finding.name, ())]
+    return ("cached-batch", *dict.fromkeys(asked))
+
+
+def _hide(folder: Path) -> None:
+    """Make the default folder with a file that keeps it out of the user's repository."""
+    if folder.name != EVIDENCE.parent.name or folder.exists():
+        return
+    folder.mkdir(parents=True)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -1,0 +1,199 @@
+"""Turns the raw reports of the probe into evidence."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from tflint_gpu.trace.evidence import (
+    CallbackCost,
+    Device,
+    Eager,
+    Environment,
+    KerasCall,
+    PythonInput,
+    Spot,
+    Step,
+    TracedFunction,
+    Window,
+)
+
+#: Kinds of step of the probe that are calls of something of the user's own.
+_OWN_STEPS = {"optimizer": "step function", "gradient": "step function"}
+
+#: Fewer steps than this, plain or profiled, are no window.
+ENOUGH = 5
+
+Report = dict[str, Any]
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(timezone.utc).replace(microsecond=0).isoformat()
+
+
+def spot_of(raw: dict[str, Any] | None) -> Spot | None:
+    """Return a raw spot as a `Spot`."""
+    return None if raw is None else Spot(raw["path"], raw["line"], raw.get("cell"), raw.get("function", ""))
+
+
+def complete(report: Report) -> bool:
+    """Say whether a run had a whole window: enough steps both plain and under the profiler."""
+    track = report["track"]
+    if report["status"] == "time":
+        return True
+    return bool(track) and len(track["plain_ms"]) >= ENOUGH and len(track["profiled_ms"]) >= ENOUGH
+
+
+def step_times(report: Report) -> list[float]:
+    """Return the milliseconds of the plain steps of a run, or of the best there are where it was too short."""
+    track = report["track"]
+    if track is None:
+        return []
+    plain: list[float] = track["plain_ms"]
+    if len(plain) >= 2 or not track["warmup_ms"]:
+        return plain or track["profiled_ms"]
+    late = track["warmup_ms"][len(track["warmup_ms"]) // 3 or 1 :] if len(track["warmup_ms"]) > 1 else []
+    return plain + late or track["profiled_ms"] or track["warmup_ms"]
+
+
+def spread(times: Sequence[float]) -> float:
+    """Return the interquartile range over the median, 0 for fewer than four times."""
+    if len(times) < 4:
+        return 0.0
+    low, middle, high = statistics.quantiles(times, n=4)
+    return (high - low) / middle if middle else 0.0
+
+
+def window_of(report: Report, note: str) -> Window | None:
+    """Return how the steps of a run were found and how steady they are."""
+    if report["status"] == "time":
+        ms = report.get("seconds", 0.0) * 1000.0
+        return Window("time", 0, 0, ms, 0.0, None, None, "No step was seen: the program was profiled by time.")
+    track = report["track"]
+    times = step_times(report)
+    if track is None or not times:
+        return None
+    return Window(
+        seen_as=_OWN_STEPS.get(track["kind"], track["kind"]),
+        warmup_steps=len(track["warmup_ms"]),
+        steps=len(times),
+        step_ms=statistics.median(times),
+        spread=spread(times),
+        spot=spot_of(track["spot"]),
+        batch_size=track["batch_size"],
+        note=note,
+    )
+
+
+def environment_of(report: Report, device: Device | None) -> Environment:
+    """Return versions and machine; `device` is what the profile says it ran on."""
+    raw = report["environment"]
+    gpus = raw.get("gpus") or []
+    if gpus and device is not None and device.kind == "gpu":
+        known = gpus[0]
+        device = Device(
+            known["name"] or device.name,
+            "gpu",
+            device.traced,
+            len(gpus),
+            device.memory_bytes,
+            known["compute_capability"] or device.compute_capability,
+        )
+    elif gpus:
+        device = Device(gpus[0]["name"], "gpu", False, len(gpus), None, gpus[0]["compute_capability"])
+    return Environment(
+        tensorflow=raw.get("tensorflow"),
+        keras=raw.get("keras"),
+        backend=raw.get("backend"),
+        python=raw.get("python"),
+        platform=raw.get("platform"),
+        cpus=raw.get("cpus"),
+        cuda_build=raw.get("cuda_build"),
+        device=device or Device("CPU", "cpu", traced=True),
+    )
+
+
+def functions_of(reports: Iterable[Report]) -> tuple[TracedFunction, ...]:
+    """Return the traced functions, of the first report that saw each."""
+    found: dict[tuple[Any, ...], TracedFunction] = {}
+    for report in reports:
+        for raw in report["functions"]:
+            key = (raw["name"], str(raw["spot"]), str(raw["caller"]) if raw["spot"] is None else "")
+            found.setdefault(
+                key,
+                TracedFunction(
+                    name=raw["name"],
+                    traces=raw["traces"],
+                    retraces_after_warmup=raw["late"],
+                    calls=raw["calls"],
+                    jit=raw["jit"],
+                    spot=spot_of(raw["spot"]),
+                    caller=spot_of(raw["caller"]),
+                    causes=tuple(raw["causes"]),
+                    trace_ms=raw["trace_ms"],
+                ),
+            )
+    return tuple(found.values())
+
+
+def inputs_of(report: Report) -> tuple[PythonInput, ...]:
+    """Return the Python code that makes input, with its time per step."""
+    return tuple(
+        PythonInput(raw["kind"], raw["name"], raw["ms_per_step"], raw["calls"], spot_of(raw["spot"]))
+        for raw in report["python_input"]
+        if raw["ms_per_step"] is not None
+    )
+
+
+def callbacks_of(report: Report) -> tuple[CallbackCost, ...]:
+    """Return the user's Keras callbacks with what they cost."""
+    return tuple(
+        CallbackCost(raw["name"], raw["ms_per_step"], raw["ms_per_epoch"], spot_of(raw["spot"]))
+        for raw in report["callbacks"]
+    )
+
+
+def calls_of(report: Report) -> tuple[KerasCall, ...]:
+    """Return the calls of Keras' entry points by line; the first call, which traces, is left out of the median."""
+    found = []
+    for raw in report["keras_calls"]:
+        times = raw["ms"][1:] or raw["ms"] or [0.0]
+        rows = [each for each in raw["rows"] if each is not None]
+        found.append(
+            KerasCall(
+                method=raw["method"],
+                calls=raw["calls"],
+                ms=statistics.median(times),
+                spot=spot_of(raw["spot"]),
+                rows=int(statistics.median(rows)) if rows else None,
+                inside=raw["inside"],
+            )
+        )
+    return tuple(found)
+
+
+def eager_of(reports: Iterable[Report], profiled: Eager | None) -> Eager | None:
+    """Return the eager ops: their number and share from the profile, the user's lines from the warm-up."""
+    raw = next((report["eager"] for report in reports if report["eager"]), None)
+    if raw is None or profiled is None:
+        return profiled
+    spots = tuple((Spot(**spot), count) for spot, count in raw["spots"])
+    return Eager(profiled.ops_per_step, profiled.share, spots)
+
+
+def per_step(steps: Iterable[Step], count: int) -> tuple[Step, ...]:
+    """Return steps of the profile, each of which held `count` training steps, per training step."""
+    if count <= 1:
+        return tuple(steps)
+    return tuple(
+        Step(
+            step.step_ms / count,
+            None if step.gpu_busy_ms is None else step.gpu_busy_ms / count,
+            None if step.kernel_ms is None else step.kernel_ms / count,
+            {bucket: ms / count for bucket, ms in step.buckets.items()},
+        )
+        for step in steps
+    )

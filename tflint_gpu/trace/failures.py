@@ -1,0 +1,80 @@
+"""Runs that showed no step: one sentence each, with the place and the remedy."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import Any
+
+from tflint_gpu.errors import UserError
+from tflint_gpu.trace.launcher import Outcome
+
+_DUMPED = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
+_NOISE = re.compile(r"^([IWEF]\d{4} |WARNING: All log|To enable the following|\d{4}-\d\d-\d\d )|^\s*$")
+
+
+def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
+    """Return the error to raise for a run of `name` that gave no step."""
+    report = outcome.report
+    if report is None:
+        return UserError(f"{name}: {_lost(outcome, deadline)}")
+    status = report.get("status")
+    if status == "crashed":
+        error = report["error"]
+        return UserError(
+            f"{name}: crashed before its first step{_at(error.get('spot'))}: "
+            f"{error['type']}: {_short(error['text'])}; it must run by itself before it can be traced"
+        )
+    if status == "deadline":
+        return UserError(
+            f"{name}: no step within {deadline:g} s; it hung{_at(report.get('hung'))}; "
+            f"give it smaller data, or more time with --deadline"
+        )
+    if status == "broken":
+        return UserError(f"{name}: the probe failed in it: {_short(report['error']['text'])}; please report it")
+    if report.get("exit"):
+        return UserError(
+            f"{name}: left with status {report['exit']} before its first step{_last(outcome)}; "
+            f"put the script's own arguments after its name"
+        )
+    if "tensorflow" not in report["environment"]:
+        return UserError(f"{name}: ended and never imported TensorFlow; name the script that trains")
+    return UserError(
+        f"{name}: ended without a training step: no fit, no train_on_batch, no loop with a gradient tape or an "
+        f"optimizer; name the script that trains, with the arguments that make it train"
+    )
+
+
+def _lost(outcome: Outcome, deadline: float) -> str:
+    where = _DUMPED.search(outcome.dump)
+    if where is not None:
+        return (
+            f"no step within {deadline:g} s; it hung at {where[1]}:{where[2]} (in {where[3]}), outside of Python; "
+            f"give it smaller data, or more time with --deadline"
+        )
+    if outcome.status < 0:
+        try:
+            kind = signal.Signals(-outcome.status).name
+        except ValueError:
+            kind = f"signal {-outcome.status}"
+        return f"was killed by {kind} before its first step{_last(outcome)}; it must run by itself first"
+    return f"ended with status {outcome.status} and left no report{_last(outcome)}; it must run by itself first"
+
+
+def _at(spot: dict[str, Any] | None) -> str:
+    if spot is None:
+        return ""
+    cell = f":cell {spot['cell']}" if spot.get("cell") else ""
+    inside = f" (in {spot['function']})" if spot.get("function") else ""
+    return f" at {spot['path']}{cell}:{spot['line']}{inside}"
+
+
+def _last(outcome: Outcome) -> str:
+    """Return the last line of output that is the script's own, in brackets."""
+    lines = [line for line in outcome.tail if not _NOISE.match(line)]
+    return f" (its last line: {_short(lines[-1])})" if lines else ""
+
+
+def _short(text: str) -> str:
+    line = next((line for line in text.strip().splitlines() if line.strip()), "").strip()
+    return line if len(line) <= 120 else line[:117] + "…"

@@ -1,0 +1,154 @@
+"""Starts the user's interpreter on one job and never leaves anything of it behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from tflint_gpu.errors import UserError
+
+PROBE = Path(__file__).parent / "probe" / "start.py"
+
+#: Seconds that the child gets beyond its own deadline to write its report.
+GRACE = 12.0
+
+#: Trackers run without a server and without files, and nothing else of the environment changes.
+QUIET_TRACKERS = {"WANDB_MODE": "disabled", "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false", "NEPTUNE_MODE": "debug"}
+
+_ASK = """
+import importlib.util, json, sys
+print(json.dumps([list(sys.version_info[:2]), importlib.util.find_spec("tensorflow") is not None]))
+"""
+
+
+class Terminated(KeyboardInterrupt):
+    """The linter itself was asked to end (SIGTERM); the child ends first."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back from one child: its report, where there is one, its last output, its exit status.
+
+    `dump` is Python's own dump of the stacks, where nothing but that could be had.
+    """
+
+    report: dict[str, Any] | None
+    tail: tuple[str, ...]
+    status: int
+    dump: str
+
+
+def find_python(name: str) -> str:
+    """Return the interpreter `name` as a path; raises `UserError` where there is none or it cannot trace."""
+    found = shutil.which(name)
+    if found is None:
+        raise UserError(f"{name}: no such interpreter; give --python the path of the one that has your TensorFlow")
+    try:
+        asked = subprocess.run([found, "-c", _ASK], capture_output=True, text=True, timeout=60, check=True)
+        version, tensorflow = json.loads(asked.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        raise UserError(f"{name}: does not run as a Python interpreter; check --python") from None
+    if version < [3, 8]:
+        raise UserError(f"{name} is Python {version[0]}.{version[1]}; a trace needs 3.8 or later")
+    if not tensorflow:
+        raise UserError(
+            f"{name} has no TensorFlow: install it there, or name with --python the interpreter that has it"
+        )
+    return found
+
+
+def launch(
+    job: dict[str, Any], python: str, folder: Path, work: Path, *, deadline: float, show_output: bool = False
+) -> Outcome:
+    """Run one job in a child process in `folder`, with its files in `work`, and return what came of it.
+
+    The child has a session of its own; all of it is killed at the end, whatever happens here.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    report, dump = work / "report.json", work / "stacks.txt"
+    job = {**job, "report": str(report), "dump": str(dump), "profile": str(work / "profile"), "deadline": deadline}
+    (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    environment = {**os.environ, **QUIET_TRACKERS, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
+    tail: deque[str] = deque(maxlen=200)
+    with _terminable():
+        child = subprocess.Popen(
+            [python, str(PROBE), str(work / "job.json")],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        assert child.stdout is not None
+        reader = threading.Thread(target=_drain, args=(child.stdout, tail, show_output), daemon=True)
+        reader.start()
+        try:
+            child.wait(deadline + GRACE)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _kill(child)
+            reader.join(5)
+    return Outcome(_read(report), tuple(tail), child.returncode, _text(dump))
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Turn SIGTERM into an exception while a child runs, so that the child is ended too."""
+
+    def ended(_signal: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child and every process it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(10)
+
+
+def _drain(stream: IO[bytes], tail: deque[str], show: bool) -> None:
+    for raw in stream:
+        line = raw.decode("utf-8", "replace")
+        tail.append(line.rstrip("\n"))
+        if show:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return report
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,245 @@
+"""One trace from start to end: baseline, what-if runs, profile, evidence."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu import __version__
+from tflint_gpu.errors import UserError
+from tflint_gpu.trace import assemble, whatif
+from tflint_gpu.trace.assemble import Report
+from tflint_gpu.trace.chains import locate_stages
+from tflint_gpu.trace.evidence import SCHEMA, Evidence, Samples
+from tflint_gpu.trace.failures import refuse
+from tflint_gpu.trace.launcher import Outcome, find_python, launch
+from tflint_gpu.trace.script import Script
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.profile import ProfileSummary
+
+Progress = Callable[[str], None]
+
+#: Steps that are only timed, and seconds after which a phase makes do with fewer.
+PLAIN_STEPS = 20
+PHASE_SECONDS = 8.0
+
+
+@dataclass(frozen=True)
+class TraceJob:
+    """What to trace and how. Times in seconds; `changes` are what-if runs to make, None stands for all."""
+
+    script: Script
+    arguments: tuple[str, ...] = ()
+    python: str = "python3"
+    warmup: int = 10
+    window: int = 20
+    deadline: float = 120.0
+    changes: tuple[str, ...] | None = ("cached-batch",)
+    budget: float = 90.0
+    show_output: bool = False
+    profile_folder: Path | None = None
+
+
+class Tracer:
+    """The runs of one trace; every child gets a folder of its own below `work`."""
+
+    def __init__(self, job: TraceJob, python: str, work: Path, progress: Progress) -> None:
+        self.job = job
+        self.python = python
+        self.work = work
+        self.progress = progress
+        self.runs = 0
+
+    def launch(self, **changes: Any) -> Outcome:
+        """Run the script once, with the job's settings but for `changes`."""
+        self.runs += 1
+        job = self.job
+        script = job.script
+        settings: dict[str, Any] = {
+            "mode": script.mode,
+            "script": str(script.path),
+            "module": script.module,
+            "argv": list(job.arguments),
+            "cells": [
+                {"filename": f"{script.path}#cell-{cell.number}", "cell": cell.number, "source": cell.source}
+                for cell in script.cells
+            ],
+            "roots": [str(root) for root in script.roots],
+            "start": str(Path.cwd()),
+            "warmup": job.warmup,
+            "plain": PLAIN_STEPS,
+            "window": job.window,
+            "seconds": PHASE_SECONDS,
+            **changes,
+        }
+        return launch(
+            settings,
+            self.python,
+            script.folder,
+            self.work / f"run{self.runs}",
+            deadline=job.deadline,
+            show_output=job.show_output,
+        )
+
+
+def trace_script(job: TraceJob, progress: Progress) -> Evidence:
+    """Trace a script and return the evidence; `progress` is told in a few words what is going on.
+
+    Raises `UserError` where the script cannot be run or shows no training step.
+    """
+    python = find_python(job.python)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
+        tracer = Tracer(job, python, Path(work), progress)
+        first, second, note = _baseline(tracer)
+        best = second or first
+        evidence = _evidence(job, first, best, note)
+        if best["track"] is not None:
+            results, notes = _what_if(tracer, best)
+            evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
+        _keep_profile(best, job.profile_folder)
+    progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
+    return evidence
+
+
+def _baseline(tracer: Tracer) -> tuple[Report, Report | None, str]:
+    """Run the script as it is and, where it was too short for a window, once more with its loop prolonged."""
+    job = tracer.job
+    tracer.progress(f"running {job.script.name}")
+    outcome = tracer.launch()
+    report = outcome.report
+    seen = report is not None and (report.get("track") is not None or report.get("status") == "time")
+    if report is None or not seen:
+        raise refuse(job.script.name, outcome, job.deadline)
+    if assemble.complete(report) or report["status"] == "deadline":
+        return report, None, _note_on(report, job)
+    tracer.progress(f"{report['track']['n']} steps were too few for a window; running it once more")
+    again = tracer.launch(**longer(report, job)).report
+    if again is None or again.get("track") is None or len(again["track"]["profiled_ms"]) < 1:
+        return report, None, _note_on(report, job)
+    return report, again, _note_on(again, job, natural=report["track"]["n"])
+
+
+def longer(report: Report, job: TraceJob) -> dict[str, Any]:
+    """Return the settings of a second run of a script whose own steps were too few for a window.
+
+    Loops of ``fit`` and over datasets go on past their end, single calls are repeated; where neither is possible
+    warm-up and window are shortened to what the first run had.
+    """
+    track = report["track"]
+    count = track["n"]
+    target = whatif.target_of(report)
+    if track["kind"] in ("fit", "dataset loop"):
+        return {"extend": True, "target": target}
+    if track["kind"] in ("train_on_batch", "step function") and count < 12:
+        return {"repeat": True, "target": target, "warmup": 5, "plain": 10, "window": 10}
+    return {"target": target, **shortened(count, job)}
+
+
+def shortened(count: int, job: TraceJob) -> dict[str, int]:
+    """Return phases that fit into `count` steps."""
+    warmup = max(1, min(job.warmup, count // 5))
+    plain = max(1, (count - warmup) // 2)
+    return {"warmup": warmup, "plain": plain, "window": max(1, min(job.window, count - warmup - plain - 1))}
+
+
+def _note_on(report: Report, job: TraceJob, natural: int | None = None) -> str:
+    """Say in a sentence what is special about the window of a run, "" where nothing is."""
+    if report["status"] == "deadline":
+        return f"The deadline of {job.deadline:g} s came before the window was full."
+    if natural is not None and assemble.complete(report) and report["track"]["n"] > natural + 1:
+        return f"The script's own {natural} steps were too few to measure: its loop was prolonged."
+    if natural is not None:
+        return f"The script has only {natural} steps: warm-up and window were shortened."
+    if not assemble.complete(report):
+        return "The script ended before the window was full."
+    return ""
+
+
+def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence:
+    profile, problems = _profile(best)
+    reports = (first, best)
+    facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
+    facts["steps_per_execution"] = best["steps_per_execution"]
+    if first["epoch_gaps"]:
+        facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
+    script = job.script
+    called = ("-m", script.module) if script.mode == "module" else (script.name,)
+    return Evidence(
+        schema=SCHEMA,
+        tool=__version__,
+        made_at=assemble.now(),
+        command=(*called, *job.arguments),
+        environment=assemble.environment_of(best, profile.device if profile else None),
+        window=assemble.window_of(best, note),
+        steps=assemble.per_step(profile.steps, best["steps_per_execution"]) if profile else (),
+        sources={**first["sources"], **best["sources"]},
+        executed={path: tuple(lines) for path, lines in first["executed"].items()},
+        pipelines=locate_stages(profile.stages, [*best["chains"], *first["chains"]]) if profile else (),
+        python_input=assemble.inputs_of(best) or assemble.inputs_of(first),
+        functions=assemble.functions_of(reports),
+        callbacks=assemble.callbacks_of(best),
+        keras_calls=assemble.calls_of(first),
+        eager=assemble.eager_of(reports, profile.eager if profile else None),
+        placements=_placements(reports, profile),
+        copies=profile.copies if profile else None,
+        kernels=profile.kernels if profile else None,
+        samples=Samples(note="not sampled"),
+        muted=tuple(sorted({*first["muted"], *best["muted"]})),
+        notes=tuple(dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])),
+        facts=facts,
+    )
+
+
+def _profile(report: Report) -> tuple[ProfileSummary | None, list[str]]:
+    """Read the profile of a run; a sentence where there is none to read."""
+    if report["profile_problem"]:
+        return None, [f"No breakdown: {report['profile_problem']}."]
+    if report["profile"] is None:
+        return None, ["No breakdown: the run ended before a step was profiled."]
+    from tflint_gpu.trace.profile import read_profile
+
+    try:
+        return read_profile(Path(report["profile"])), []
+    except UserError as problem:
+        return None, [f"No breakdown: {problem}"]
+
+
+def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None) -> tuple[Any, ...]:
+    try:
+        from tflint_gpu.trace.placement import placements
+    except ImportError:
+        return ()
+
+    return placements(reports[-1]["placements"] or reports[0]["placements"], profile)
+
+
+def _what_if(tracer: Tracer, report: Report) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Make the what-if runs that the job asks for and the training allows."""
+    job = tracer.job
+    possible = whatif.applicable(report)
+    wanted = [change for change in possible if job.changes is None or change in job.changes]
+    if not wanted:
+        return (), ()
+    extra = longer(report, job)
+    extra = {"extend": True, **extra, "lean": True}
+
+    def run(change: str) -> Report | None:
+        return tracer.launch(**extra, change=change).report
+
+    return whatif.explore(wanted, report, run, job.budget, tracer.progress)
+
+
+def _keep_profile(report: Report, folder: Path | None) -> None:
+    """Move the profile beside the evidence."""
+    if folder is None or report["profile"] is None:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(report["profile"], folder)
