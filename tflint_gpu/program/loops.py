@@ -175,13 +175,11 @@ def element_of(machine: Machine, state: State, iterable: Value) -> Value:
         case Tensor(symbolic=symbolic):
             return Tensor(symbolic=symbolic, parents=(iterable,))
         case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
-            return Items("tuple", (Unknown("index"), element_of(machine, state, call.args[0])))
+            return Items("tuple", (Element(iterable, 0), element_of(machine, state, call.args[0])))
         case Produced(call=call) if call.callee == "builtins.zip":
             return Items("tuple", tuple(element_of(machine, state, argument) for argument in call.args))
         case Produced(call=call) if call.callee in ("itertools.islice", "itertools.cycle") and call.args:
             return element_of(machine, state, call.args[0])
-        case Produced(call=call) if call.callee in ("builtins.range", "itertools.count"):
-            return Unknown("index")
         case Generator():
             return machine.draw(iterable, state.context)
         case Instance():
