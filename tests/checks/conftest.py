@@ -12,7 +12,7 @@ import pytest
 from tflint_gpu.checks import load_check
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.pages import all_pages
-from tflint_gpu.cli import run
+from tflint_gpu.cli.run import lint
 from tflint_gpu.config import Settings
 from tflint_gpu.findings import Finding, Location
 from tflint_gpu.source.discovery import discover
@@ -23,7 +23,7 @@ Analyse = Callable[..., list[Finding]]
 
 @pytest.fixture
 def analyse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analyse:
-    """Return a function from files (name → text, or the text of ``train.py`` alone) to their findings, hints included.
+    """Return a function from files (name → text, or the text of ``train.py`` alone) to findings, hints included.
 
     `tensorflow` is the target version, `select` the rules to run (all), `sieve` whether files without a rule's
     needles may be skipped. The files must be readable: an error fails the test.
@@ -44,8 +44,8 @@ def analyse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analyse:
         settings = Settings(select=select, tensorflow=tensorflow, pedantic=True)
         with monkeypatch.context() as patch:
             if not sieve:
-                patch.setattr(run, "_needles", lambda checks: ())
-            result = run.lint(discover(["."], settings), settings)
+                patch.setattr("tflint_gpu.cli.run._needles", lambda checks: ())
+            result = lint(discover(["."], settings), settings)
         assert not result.errors, result.errors
         return list(result.findings)
 
@@ -76,7 +76,7 @@ def named(findings: list[Finding], name: str) -> list[Finding]:
 
 
 def evidence_of(step_ms: float = 10.0, *, gpu: bool = False, steps: int = 20, **parts: object) -> Evidence:
-    """Return evidence of `steps` equal steps; `parts` are fields of `Evidence`, and ``buckets`` those of each step."""
+    """Return evidence of `steps` equal steps; `parts` are fields of `Evidence`, ``buckets`` those of each step."""
     buckets = parts.pop("buckets", {})
     assert isinstance(buckets, dict)
     device = Device("H200", "gpu", traced=True) if gpu else Device("CPU", "cpu", traced=False)

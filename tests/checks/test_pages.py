@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import tflint_gpu.checks
+from tests.checks.conftest import Analyse
 from tflint_gpu.checks import load_check
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.pages import FACTORS, Example, Page, all_pages
 from tflint_gpu.findings import Severity
-
-from tests.checks.conftest import Analyse
 
 PAGES = all_pages()
 EXAMPLES = [
@@ -25,8 +24,7 @@ EXAMPLES = [
 LONGEST = 200
 
 
-def _own(page: Page) -> pytest.ParameterSet:
-    return pytest.param(page, id=page.name)
+each_page = pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 
 
 @pytest.mark.parametrize(("page", "example"), EXAMPLES)
@@ -47,7 +45,7 @@ def test_examples_give_what_the_page_says(page: Page, example: Example, analyse:
         assert [f"{finding.location}: {finding.message}" for finding in own] == []
 
 
-@pytest.mark.parametrize("page", map(_own, PAGES))
+@each_page
 def test_sieve_loses_no_finding(page: Page, analyse: Analyse) -> None:
     for example in page.examples():
         version = example.settings.get("tensorflow")
@@ -55,7 +53,7 @@ def test_sieve_loses_no_finding(page: Page, analyse: Analyse) -> None:
         assert sifted == analyse(example.files, tensorflow=version, select=(page.code,), sieve=False)
 
 
-@pytest.mark.parametrize("page", map(_own, PAGES))
+@each_page
 def test_page_has_its_module_and_examples(page: Page) -> None:
     check = load_check(page)
 
@@ -72,7 +70,7 @@ def test_page_has_its_module_and_examples(page: Page) -> None:
         assert kinds >= {"bad", "good"}
 
 
-@pytest.mark.parametrize("page", map(_own, PAGES))
+@each_page
 def test_page_says_why_and_when_not_to_listen(page: Page) -> None:
     text = page.text()
 

@@ -1,0 +1,81 @@
+"""What the page of map-fn-in-step does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, named
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Severity, Verdict
+from tflint_gpu.trace.evidence import Kernels, Placement, Spot
+
+NAME = "map-fn-in-step"
+HEAD = "import numpy as np\nimport tensorflow as tf\n\n"
+TRAIN = (
+    "model = tf.keras.Sequential([tf.keras.Input((64,)), Part(), tf.keras.layers.Dense(1)])\n"
+    "model.compile('adam', 'mse')\nmodel.fit(np.zeros((4096, 64), 'float32'), np.zeros(4096), batch_size=512)\n"
+)
+
+
+def layer(body: str) -> str:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return f"{HEAD}class Part(tf.keras.layers.Layer):\n    def call(self, x):\n{lines}\n{TRAIN}"
+
+
+def told(analyse: Analyse, body: str) -> list[tuple[int, Severity]]:
+    return [(f.location.line, f.severity) for f in named(analyse(layer(body)), NAME)]
+
+
+def test_comprehension_over_slices(analyse: Analyse) -> None:
+    assert told(analyse, "return tf.stack([tf.nn.softmax(x[i]) for i in range(512)])") == [(6, Severity.WARNING)]
+
+
+def test_statement_over_slices_may_be_a_recurrence(analyse: Analyse) -> None:
+    body = "parts = []\nfor t in range(64):\n    parts.append(tf.nn.relu(x[:, t]))\nreturn tf.stack(parts, axis=1)"
+    assert told(analyse, body) == [(7, Severity.INFO)]
+
+
+def test_few_rounds_are_no_loop(analyse: Analyse) -> None:
+    assert told(analyse, "return tf.stack([tf.nn.softmax(x[:, i]) for i in range(4)])") == []
+
+
+def test_scan_is_info(analyse: Analyse) -> None:
+    assert told(analyse, "return tf.scan(lambda a, b: 0.9 * a + b, x)") == [(6, Severity.INFO)]
+
+
+def test_rounds_that_only_repeat_are_fine(analyse: Analyse) -> None:
+    assert told(analyse, "for _ in range(20):\n    x = tf.nn.relu(x)\nreturn x") == []
+
+
+def test_steps_in_a_loop_are_fine(analyse: Analyse) -> None:
+    text = HEAD + (
+        "w = tf.Variable(tf.zeros((64, 1)))\nopt = tf.keras.optimizers.SGD()\n\n"
+        "@tf.function\ndef epoch(data):\n"
+        "    for batch in data:\n"
+        "        with tf.GradientTape() as tape:\n            loss = tf.reduce_mean(batch @ w)\n"
+        "        opt.apply_gradients([(tape.gradient(loss, w), w)])\n\n"
+        "epoch(tf.data.Dataset.from_tensor_slices(np.zeros((4096, 64), 'float32')).batch(512).prefetch(2))\n"
+    )
+    assert named(analyse(text), NAME) == []
+
+
+def test_map_fn_outside_of_training_is_fine(analyse: Analyse) -> None:
+    text = HEAD + "rows = tf.map_fn(lambda row: row * 2.0, tf.zeros((64, 3)))\nprint(rows)\n"
+    assert named(analyse(text), NAME) == []
+
+
+def test_judge_by_launches_on_a_gpu_and_by_time_without(rule: Callable[[str], Check]) -> None:
+    check = rule(NAME)
+    ran = Placement("Mul", 512, "gpu", predicted=False, spot=Spot("train.py", 6), ms=1.0)
+    buckets = {"device_compute": 4.0, "launch": 6.0}
+    on_gpu = evidence_of(
+        10.0, gpu=True, buckets=buckets, kernels=Kernels(per_step=3000, median_us=2.0), placements=(ran,)
+    )
+    judged = check.judge(finding_at(check, 6), on_gpu)
+    assert judged is not None
+    assert judged.verdict is Verdict.CONFIRMED
+    judged = check.judge(finding_at(check, 6), evidence_of(10.0, placements=(ran,)))
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == 0.1
+    assert check.judge(finding_at(check, 6), evidence_of(10.0)) is None
