@@ -15,6 +15,7 @@ from tflint_gpu.errors import UserError
 #: Commands in the order that help lists them, and the module of each; it holds a `click.Command` named `command`.
 COMMANDS = {
     "check": "check",
+    "trace": "trace",
     "rules": "rules",
     "explain": "explain",
 }
