@@ -16,6 +16,7 @@ from tflint_gpu.program.values import (
     Element,
     GraphFunction,
     Instance,
+    Items,
     Operation,
     Produced,
     Subscript,
@@ -43,19 +44,23 @@ def step_loops(program: Program) -> dict[Loop, Step]:
     Loops around a graph function that trains a whole epoch inside are left out, and so is what `fit` drives.
     """
     return {
-        step.loop: step
+        loop: step
         for step in program.steps
-        if step.loop is not None and not _whole_epoch(step) and "train-step" not in step.apply.context.regions
+        if (loop := _python_loop(step)) is not None and "train-step" not in step.apply.context.regions
     }
 
 
-def _whole_epoch(step: Step) -> bool:
+def _python_loop(step: Step) -> Loop | None:
+    """Return the loop that drives `step` from Python; None where the graph itself loops over many steps."""
+    found: Loop | None = None
     for frame in step.apply.context:
-        if frame is step.loop:
-            return False
-        if isinstance(frame, Loop) and (frame.count is None or frame.count > STEPS_IN_ONE):
-            return True
-    return False
+        if isinstance(frame, Loop) and found is None:
+            found = frame
+        elif isinstance(frame, Region):
+            if found is not None and (found.count is None or found.count > STEPS_IN_ONE):
+                return None
+            found = None
+    return found
 
 
 def guards_within(context: Context, loop: Loop) -> list[Guard] | None:
@@ -73,7 +78,7 @@ def in_every_round(call: Call, loop: Loop) -> bool:
     """Say whether `call` surely runs from Python in every round of `loop`: no branch, no traced region between."""
     for frame in call.context:
         if frame is loop:
-            return True
+            return not call.context.in_graph
         if isinstance(frame, Region) or (isinstance(frame, Guard) and frame.every != 1):
             return False
     return False
@@ -124,15 +129,20 @@ def adapts(loop: Loop) -> bool:
 def is_tensor(value: Value | None) -> bool:
     """Say whether `value` is surely a tensor that the device computes: an op's result or arithmetic on one.
 
-    What a loop draws from a dataset is not: it lives in host memory already.
+    What a loop draws from a dataset is not: it lives in host memory already. What a function that is not known
+    makes of a tensor may be a number.
     """
     match value:
-        case Tensor(symbolic=symbolic):
-            return not symbolic
-        case Operation(operator=operator, operands=parts) if operator not in ("format", "slice"):
-            return any(is_tensor(part) for part in parts)
+        case Tensor(symbolic=True):
+            return False
+        case Tensor(origin=None, parents=parents):
+            return any(is_tensor(part) for part in parents)
+        case Tensor(origin=Call(callee=callee)):
+            return bool(callee)
         case Subscript(base=base):
             return is_tensor(base)
+        case Items(items=items):
+            return any(is_tensor(item) for item in items)
         case Choice(options=options):
             return all(is_tensor(option) for option in options)
         case _:
@@ -166,18 +176,36 @@ def changes_every_round(value: Value | None, loop: Loop) -> bool:
     """
     match value:
         case Element(source=source, index=index):
-            return source is loop.iterable and _counts(source, index)
-        case Operation(operator=operator, operands=parts) if operator not in ("format", "slice"):
-            return not any(is_tensor(part) for part in parts) and any(
-                changes_every_round(part, loop) for part in parts
-            )
-        case Produced(call=call) if call.callee in ("builtins.float", "builtins.int"):
-            drawn = call.args[0] if call.args else None
-            return is_tensor(drawn) or changes_every_round(drawn, loop)
+            return _counts(source, index) and _drawn_by(loop, source)
+        case Operation(operator="float" | "int", operands=(inner,)):
+            return is_tensor(inner) or changes_every_round(inner, loop)
+        case Operation(operator=operator, operands=parts) if operator in _ARITHMETIC:
+            return any(changes_every_round(part, loop) for part in parts)
         case Produced(call=call):
             return call.callee in _NEW_NUMBERS
         case _:
             return False
+
+
+#: Arithmetic that gives another number for another operand; a remainder or a quotient may not.
+_ARITHMETIC = ("+", "-", "*", "/", "**")
+
+
+def _drawn_by(loop: Loop, source: Value) -> bool:
+    """Say whether `loop` is the one that draws from `source`, under ``tqdm`` or in plain sight."""
+    if source is loop.iterable:
+        return True
+    place = source.call.location if isinstance(source, Produced) else None
+    return place is not None and contains(loop.location, place)
+
+
+def contains(outer: Location, inner: Location) -> bool:
+    """Say whether the text of `inner` lies within that of `outer`."""
+    return (
+        (outer.path, outer.cell) == (inner.path, inner.cell)
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )
 
 
 def _counts(source: Value, index: int | None) -> bool:
@@ -198,8 +226,8 @@ def is_memoised(context: Context) -> bool:
     )
 
 
-def epoch_functions(program: Program) -> set[GraphFunction]:
-    """Return the graph functions that loop inside: one call of theirs is many steps."""
+def epoch_functions(program: Program) -> set[Call]:
+    """Return the makings of the graph functions that loop inside: one call of theirs is many steps."""
     found = set()
     for call in program.calls:
         looped = False
@@ -208,7 +236,7 @@ def epoch_functions(program: Program) -> set[GraphFunction]:
                 looped = looped or frame.count is None or frame.count > STEPS_IN_ONE
             elif isinstance(frame, Region):
                 if looped and isinstance(frame.owner, GraphFunction):
-                    found.add(frame.owner)
+                    found.add(frame.owner.made)
                 break
     return found
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import place_of
-from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, Items, Mapping
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ _DEVICE = re.compile(r"\s*(\d+|GPU-[0-9a-fA-F-]+|MIG-\S+)\s*\Z")
 
 _HIDERS = ("tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices")
 _CONFIGS = ("tf.compat.v1.ConfigProto", "tf.ConfigProto")
+
+#: Words in the names of what runs a function in another process.
+_PROCESSES = ("multiprocessing", "concurrent.", "joblib", "ProcessPool", "Process", "ray.", "loky")
+
+_IMPORT = re.compile(r"^[ \t]*((?:from|import)[ \t]+(?:[^\n(\\]|\([^)]*\)|\\\n)+)", re.MULTILINE)
 
 #: Builds of TensorFlow that have no GPU code.
 _CPU_BUILDS = ("tensorflow-cpu", "tf-nightly-cpu", "intel-tensorflow", "tensorflow-cpu-aws", "tensorflow-intel")
@@ -47,7 +53,7 @@ class GpuNotVisible(Check):
             value = setting.value
             if setting.name not in _MASKS or not isinstance(value, Const) or not _hides(str(value.value)):
                 continue
-            if _unconditional(setting.context, setting.qualname):
+            if _runs_here(setting.context, program) and _reaches_training(setting.location, program):
                 yield self.at(
                     setting.location,
                     f"{setting.name} = {str(value.value)[:40]!r} hides every GPU from TensorFlow: training runs "
@@ -58,10 +64,12 @@ class GpuNotVisible(Check):
         for call in program.calls_to(*_HIDERS):
             devices = call.argument("devices", 0)
             empty = isinstance(devices, Items) and devices.complete and not devices.items
-            if empty and call.constant("device_type", 1) == "GPU" and _unconditional(call.context, call.qualname):
+            if not empty or call.constant("device_type", 1) != "GPU":
+                continue
+            if _runs_here(call.context, program) and _reaches_training(call.location, program):
                 yield self.at(call, "This hides every GPU from TensorFlow: training runs on the CPU. Remove it.")
         for call in program.calls_to(*_CONFIGS):
-            if _counts_no_gpu(call) and _unconditional(call.context, call.qualname):
+            if _counts_no_gpu(call) and _runs_here(call.context, program):
                 yield self.at(
                     call, "device_count says there is no GPU: the session runs on the CPU. Remove the entry."
                 )
@@ -114,9 +122,36 @@ def _hides(mask: str) -> bool:
     return not _DEVICE.match(mask.split(",")[0])
 
 
-def _unconditional(context: Context, qualname: str) -> bool:
-    """Say whether the code surely runs in this process: no branch decides, and somebody calls its function."""
-    return not context.all_guards and (not qualname or bool(context.activations)) and not context.region
+def _runs_here(context: Context, program: Program) -> bool:
+    """Say whether the code surely runs in the training process: no branch decides, a plain call leads to it."""
+    if context.all_guards or context.region:
+        return False
+    if not context.activations:
+        return True
+    entered = context.activations[-1].function
+    starters = {call.location for call in program.calls if any(word in call.callee for word in _PROCESSES)}
+    callers = program.calls_to(f"{entered.module.name}:{entered.qualname}")
+    return any(call.location not in starters for call in callers)
+
+
+def _reaches_training(place: Location, program: Program) -> bool:
+    """Say whether the file of `place` trains, or is imported (by whichever way) by one that does."""
+    trained = {run.location.path for run in program.runs} | {step.tape.path for step in program.steps}
+    texts = {module.path: module.source.text for module in program.modules}
+    reached, pending = set(trained), list(trained)
+    while pending:
+        imports = _IMPORT.findall(texts.get(pending.pop(), ""))
+        words = {word for line in imports for word in re.split(r"[\s.,()]+", line)}
+        new = [path for path in texts if path not in reached and _imported_as(path) in words]
+        reached.update(new)
+        pending.extend(new)
+    return place.path in reached
+
+
+def _imported_as(path: str) -> str:
+    """Return the last part of the name that imports give the module at `path`."""
+    pure = PurePosixPath(path)
+    return pure.parent.name if pure.stem == "__init__" else pure.stem
 
 
 def _counts_no_gpu(call: Call) -> bool:

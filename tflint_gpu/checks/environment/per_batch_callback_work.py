@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Location, Measure, Related, Severity
+from tflint_gpu.findings import Finding, Measure, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.context import Activation, Guard, Loop, Region
 from tflint_gpu.program.values import Call, Const, constant, is_true
@@ -89,15 +89,15 @@ class PerBatchCallbackWork(Check):
         for call in program.calls:
             if "batch-callback" not in call.context.regions or (what := _heavy(call)) is None:
                 continue
-            place = _place_in_callback(call)
-            if place is None or call.context.debug:
+            steps = _way_to(call)
+            if steps is None or call.context.debug:
                 continue
-            related = () if place == call.location else (Related(call.location, "the work is here"),)
+            place = (steps and _called_from(steps[0], program)) or call
+            related = () if place is call else (Related(call.location, "the work is here"),)
             yield self.at(
                 place,
                 f"Keras waits for this after every batch ({what}), and the GPU with it. "
                 "Do it once an epoch, or every few hundred batches.",
-                qualname=call.qualname,
                 related=related,
             )
 
@@ -187,14 +187,25 @@ def _heavy(call: Call) -> str | None:
     return None
 
 
-def _place_in_callback(call: Call) -> Location | None:
-    """Return the line of the batch method that leads to `call`; None where a branch decides whether it does."""
-    place = call.location
+def _way_to(call: Call) -> list[Activation] | None:
+    """Return the functions between the batch method and `call`, outermost first.
+
+    None where a branch decides whether the call is reached, or code of another region makes it.
+    """
+    way: list[Activation] = []
     for frame in call.context:
         if isinstance(frame, Guard):
             return None
         if isinstance(frame, Region):
-            return place if frame.kind == "batch-callback" else None
+            return way[::-1] if frame.kind == "batch-callback" else None
         if isinstance(frame, Activation) and frame.function.name not in BATCH_CALLBACKS:
-            place = frame.location
+            way.append(frame)
     return None
+
+
+def _called_from(step: Activation, program: Program) -> Call | None:
+    """Return the call by which a batch method enters the function of `step`, None where it is no plain call."""
+    function = step.function
+    callers = program.calls_to(f"{function.module.name}:{function.qualname}")
+    inside = (call for call in callers if call.context.region == "batch-callback" and _way_to(call) == [])
+    return next(inside, None)

@@ -47,7 +47,7 @@ class FunctionRetracing(Check):
                     name=_name_of(function),
                 )
                 continue
-            yield from self._arguments(function, epoch=function in epochs)
+            yield from self._arguments(function, epoch=function.made in epochs)
             yield from self._shapes(function)
 
     def _arguments(self, function: GraphFunction, *, epoch: bool) -> Iterator[Finding]:

@@ -15,15 +15,15 @@ from tflint_gpu.checks.loops import (
     step_loops,
 )
 from tflint_gpu.checks.verdicts import weigh
-from tflint_gpu.findings import Finding, Location, Measure, Related, Severity, Verdict
-from tflint_gpu.program.context import Guard, Loop, Region
+from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.program.context import Loop
 from tflint_gpu.program.values import Call, Items, Mapping, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
-_NUMBERS = ("builtins.float", "builtins.int", "builtins.bool", "builtins.round")
+_NUMBERS = ("builtins.float", "builtins.int", "builtins.round")
 _TEXTS = ("builtins.print", "builtins.str", "builtins.repr", "tf.print", "absl.logging.info", "logging.info")
 _SUMMARIES = "tf.summary."
 _LOGGERS = ("wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "comet_ml.Experiment().log_metric")
@@ -49,15 +49,6 @@ class HostSyncInStep(Check):
                     f"{syncs[id(call)]} waits for the GPU in every step, then the GPU waits for Python. "
                     "Keep the tensor; read it every 100 steps or once an epoch.",
                     severity=severity,
-                    related=related,
-                )
-            for place, qualname in _branches(loop):
-                yield self.at(
-                    place,
-                    "Branching on a tensor waits for the GPU in every step, then the GPU waits for Python. "
-                    "Use tf.cond or tf.where in the step, or test once an epoch.",
-                    severity=severity,
-                    qualname=qualname,
                     related=related,
                 )
 
@@ -86,9 +77,11 @@ def _sync(call: Call) -> str | None:
     if name in ("tf.Tensor.numpy", "tf.Variable.numpy", "tf.Tensor.item"):
         # What a dataset yields lies in host memory: reading it waits for nothing.
         known = name == "tf.Variable.numpy" or is_tensor(call.receiver)
-        return f".{name.rpartition('.')[2]}()" if known else None
+        return f".{name.rpartition('.')[2]}() of a tensor" if known else None
     if name in _NUMBERS:
         return f"{name.rpartition('.')[2]}() of a tensor" if is_tensor(first) else None
+    if name == "builtins.bool":
+        return "Branching on a tensor" if is_tensor(first) else None
     if name in _TEXTS:
         return "Printing a tensor" if any(shows_tensor(value) for value in call.args) else None
     if name.startswith("numpy."):
@@ -110,21 +103,3 @@ def _holds(value: Value) -> bool:
     if isinstance(value, Items):
         return any(shows_tensor(item) for item in value.items)
     return shows_tensor(value)
-
-
-def _branches(loop: Loop) -> Iterator[tuple[Location, str]]:
-    """Yield the branches that surely test a tensor in every round, each once."""
-    seen: set[int] = set()
-    for call in loop.calls:
-        guard: Guard | None = None
-        for frame in call.context:
-            if frame is loop or isinstance(frame, Region):
-                break
-            if isinstance(frame, Guard):
-                guard = frame
-        else:
-            continue
-        if frame is loop and guard and id(guard) not in seen and guard.kind == "branch" and is_tensor(guard.test):
-            seen.add(id(guard))
-            place = guard.location
-            yield Location(place.path, place.line, place.column, cell=place.cell), call.qualname

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import judge_eager
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import Call, Const, constant
+from tflint_gpu.program.values import Call, Const, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 _DATA_DEBUG = "tf.data.experimental.enable_debug_mode"
 _COMPILE = "keras.Model.compile"
-_ASSIGNED = "keras.Model.run_eagerly"
+_ASSIGNED = "builtins.setattr"
 
 
 class RunEagerlyEnabled(Check):
@@ -41,7 +41,7 @@ class RunEagerlyEnabled(Check):
                     kind="step",
                 )
         for call in program.calls_to(_ASSIGNED, *_SWITCHES):
-            value = call.argument("run_eagerly", 0)
+            value = _switched_to(call)
             if not isinstance(value, Const) or value.value is not True or call.context.debug:
                 continue
             if _set_back(call, program):
@@ -79,9 +79,16 @@ def _set_back(call: Call, program: Program) -> bool:
         other.qualname == call.qualname
         and other.location.path == call.location.path
         and _position(other) > _position(call)
-        and constant(other.argument("run_eagerly", 0)) is False
+        and constant(_switched_to(other)) is False
         for other in program.calls_to(_ASSIGNED, *_SWITCHES)
     )
+
+
+def _switched_to(call: Call) -> Value | None:
+    """Return what a call of a switch, or an assignment to ``run_eagerly``, sets it to."""
+    if call.callee != _ASSIGNED:
+        return call.argument("run_eagerly", 0)
+    return call.args[1] if constant(call.args[0]) == "run_eagerly" else None
 
 
 def _position(call: Call) -> tuple[int, int]:

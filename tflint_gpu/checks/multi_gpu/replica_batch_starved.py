@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Choice, Const, Items, Mapping, Produced, Value, options_of
+from tflint_gpu.program.values import Call, Const, Items, Mapping, Produced, options_of
 from tflint_gpu.program.views import TrainingRun
 
 if TYPE_CHECKING:
@@ -58,12 +58,7 @@ class ReplicaBatchStarved(Check):
         """Yield one finding a batch size; unknown numbers of replicas count as two."""
         if not program.target.on_tensorflow or any(program.calls_to(*_PER_REPLICA)):
             return
-        for run in program.runs:
-            spread = _replicas(run)
-            batch = _batch(run) if spread else None
-            if spread is None or batch is None:
-                continue
-            count, sure = spread
+        for (count, sure), batch in _splits(program):
             severity = self._severity(batch.size, count)
             if severity is None:
                 continue
@@ -95,29 +90,31 @@ class ReplicaBatchStarved(Check):
         return weigh(share, "collectives_share", "trace: collectives", *measures)
 
 
+def _splits(program: Program) -> Iterator[tuple[tuple[int | None, bool], _Batch]]:
+    """Yield how many replicas share a batch (None: not known), whether that is sure, and the batch."""
+    for run in program.runs:
+        spread = _replicas(run)
+        batch = _batch(run) if spread else None
+        if spread is not None and batch is not None:
+            yield spread, batch
+    for fit in program.calls_to(f"{_LEGACY}().fit"):
+        made = fit.receiver.call if isinstance(fit.receiver, Produced) else None
+        count = made.constant("gpus", 1) if made else None
+        batch = _literal(fit, None)
+        if batch is not None:
+            yield (count if isinstance(count, int) else None, True), batch
+
+
 def _replicas(run: TrainingRun) -> tuple[int | None, bool] | None:
     """Return how many replicas share a batch of `run` (None: not known) and whether that is sure; None for one."""
-    if run.model is not None and run.model.call is not None and run.model.call.callee == _LEGACY:
-        count = run.model.call.constant("gpus", 1)
-        return (count if isinstance(count, int) else None), True
-    value = _behind(run)
-    if value is None:
+    if run.strategy is None:
         return None
-    options = options_of(value)
+    options = options_of(run.strategy)
     found = [option.call for option in options if isinstance(option, Produced) and option.callee in _MIRRORED]
     if not found:
         return None
     counts = {_devices(call) for call in found}
     return (counts.pop() if len(counts) == 1 else None), len(found) == len(options)
-
-
-def _behind(run: TrainingRun) -> Value | None:
-    """Return the strategy of `run`, or the legacy wrapper that its model may have gone through."""
-    if run.call is not None and isinstance(run.call.receiver, Choice):
-        return next(
-            (o for o in run.call.receiver.options if isinstance(o, Produced) and o.callee == _LEGACY), None
-        )
-    return run.strategy
 
 
 def _devices(call: Call) -> int | None:

@@ -111,5 +111,13 @@ def _casts_data(call: Call, position: int) -> bool:
     source = call.args[0] if call.args else None
     if isinstance(source, Const):
         return False
-    counts = isinstance(source, Tensor) and source.origin is not None and source.origin.callee in _COUNTS
-    return not counts and not call.context.debug
+    return not _is_count(source) and not call.context.debug
+
+
+def _is_count(value: Value | None) -> bool:
+    """Say whether `value` is a shape or an index, or computed from nothing else."""
+    if not isinstance(value, Tensor):
+        return isinstance(value, Const)
+    if value.origin is not None:
+        return value.origin.callee in _COUNTS
+    return bool(value.parents) and all(_is_count(part) for part in value.parents)
