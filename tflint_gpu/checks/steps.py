@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.architecture import is_symbolic, made_of
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
@@ -37,8 +38,10 @@ def in_training_step(call: Call, program: Program) -> bool:
         return False
     if context.periodic or any(_inference_only(guard) for guard in context.all_guards):
         return False
-    if regions & {"train-step", "loss", "model"}:
+    if regions & {"train-step", "loss"}:
         return True
+    if "model" in regions:
+        return _of_trained_model(call, program)
     tapes = {step.tape for step in program.steps}
     if any(isinstance(frame, Scope) and frame.kind == "tape" and frame.location in tapes for frame in context):
         return True
@@ -47,6 +50,17 @@ def in_training_step(call: Call, program: Program) -> bool:
         return True
     drivers = {id(step.loop) for step in program.steps if step.loop is not None}
     return any(id(loop) in drivers for loop in context.loops[:1])
+
+
+def _of_trained_model(call: Call, program: Program) -> bool:
+    """Say whether an op of a forward pass is trained: one that only a model for export is made of is not.
+
+    A project that trains nothing holds building blocks for one that does.
+    """
+    if not program.trains() or len(call.context.regions) > 1 or not is_symbolic(call):
+        return True
+    trained = [model for model in program.models if model.trained]
+    return any(made_of(model, call) or model.kind not in ("functional", "sequential") for model in trained)
 
 
 def _graph_owners(call: Call) -> list[object]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.pipelines import called_layers
+from tflint_gpu.checks.map_functions import called_layers
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Severity, Verdict

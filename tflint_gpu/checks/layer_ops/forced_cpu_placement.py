@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest
 from tflint_gpu.checks.verdicts import share_of_step, weigh
@@ -36,7 +37,7 @@ class ForcedCpuPlacement(Check):
         for model in program.models:
             # The recipe of multi_gpu_model keeps the template's weights on the host: that rule speaks of it.
             if model.trained and not any(tower is model for tower in towers):
-                yield from self._model(model)
+                yield from self._model(model, program)
         for run in program.runs:
             yield from self._run(run)
         for step in program.steps:
@@ -48,11 +49,11 @@ class ForcedCpuPlacement(Check):
                 if scope and in_training_step(call, program) and not _keeps_table(call):
                     yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
 
-    def _model(self, model: Model) -> Iterator[Finding]:
+    def _model(self, model: Model, program: Program) -> Iterator[Finding]:
         places = [call for call in (model.call, *model.layers) if call is not None]
         held = [call for call in places if cpu_scope(call)]
         heavy = [call for call in held if call.callee.rpartition(".")[2] not in _LIGHT]
-        if heavy and _built_in_place(model):
+        if heavy and _built_in_place(model, program):
             scope = cpu_scope(heavy[0])
             assert scope is not None
             yield self._at(scope, heavy[0], "the model", "its layers are made here")
@@ -117,16 +118,12 @@ def _keeps_table(call: Call) -> bool:
     return "lookup" in call.callee or call.callee in ("tf.gather", "tf.Variable")
 
 
-def _built_in_place(model: Model) -> bool:
+def _built_in_place(model: Model, program: Program) -> bool:
     """Say whether the block holds when variables are made: without an input shape that is first in training."""
     if model.kind in ("functional", "application", "loaded"):
         return True
     if model.kind == "sequential":
-        return any(
-            call.callee in ("keras.Input", "keras.layers.InputLayer")
-            or "input_shape" in call.kwargs
-            or "input_dim" in call.kwargs
-            or "batch_input_shape" in call.kwargs
-            for call in model.layers
-        )
+        shaped = ("input_shape", "input_dim", "batch_input_shape")
+        first = model.layers[0].kwargs if model.layers else {}
+        return bool(inputs_of(model, program)) or any(name in first for name in shaped)
     return False

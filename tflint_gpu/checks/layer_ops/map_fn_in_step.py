@@ -9,7 +9,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loudest
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity
-from tflint_gpu.program.values import Element, Items, Produced, Subscript, Tensor, constant, walk
+from tflint_gpu.program.values import Element, Items, Produced, Tensor, constant, walk
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -129,8 +129,10 @@ def _takes_slice(call: Call, loop: Loop) -> bool:
     """Say whether an argument of `call` is a slice of a tensor by the loop's variable, or a row the loop draws."""
     for value in (*call.args, *call.kwargs.values()):
         for part in walk(value):
-            if isinstance(part, Subscript) and _is_drawn(part.key, loop) and _may_be_tensor(part.base):
-                return True
+            if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
+                base, key = part.parents
+                if isinstance(base, Tensor) and _is_drawn(key, loop):
+                    return True
             if isinstance(part, Element) and part.source is loop.iterable and isinstance(part.source, Tensor):
                 return not _is_range(part.source)
     return False
@@ -138,10 +140,6 @@ def _takes_slice(call: Call, loop: Loop) -> bool:
 
 def _is_drawn(key: Value, loop: Loop) -> bool:
     return any(isinstance(part, Element) and part.source is loop.iterable for part in walk(key))
-
-
-def _may_be_tensor(base: Value) -> bool:
-    return isinstance(base, Tensor)
 
 
 def _is_range(value: Value) -> bool:

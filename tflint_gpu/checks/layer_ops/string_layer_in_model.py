@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import is_symbolic, made_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Severity
@@ -71,7 +72,7 @@ class StringLayerInModel(Check):
             layer = call.receiver
             if not isinstance(layer, Produced) or layer.callee not in LAYERS or not _works_on_text(layer.call):
                 continue
-            if "model" in call.context.regions and not _symbolic(call) and in_training_step(call, program):
+            if "model" in call.context.regions and not is_symbolic(call) and in_training_step(call, program):
                 yield self._layer(call, layer.call)
 
     def _layer(self, place: Call, made: Call) -> Finding:
@@ -112,10 +113,6 @@ def _application(made: Call, model: Model, program: Program) -> Call:
     """Return the call that applies the layer `made` to the model's symbolic tensors, else where it was made."""
     for call in program.calls_to("keras.layers.Layer.__call__"):
         layer = call.receiver
-        if isinstance(layer, Produced) and layer.call is made and (_symbolic(call) or call in model.calls):
+        if isinstance(layer, Produced) and layer.call is made and (made_of(model, call) or call in model.calls):
             return call
     return made
-
-
-def _symbolic(call: Call) -> bool:
-    return any(getattr(part, "symbolic", False) for value in call.args for part in walk(value))

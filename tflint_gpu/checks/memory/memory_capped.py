@@ -90,13 +90,22 @@ def _cap(call: Call) -> tuple[str, Const, int | float] | None:
         if isinstance(value, Const) and isinstance(value.value, (int, float)) and value.value > 0:
             return f"memory_limit={value.value:g} MB caps this GPU", value, int(value.value * 2**20)
     if call.callee == OPTIONS:
-        value = call.argument("per_process_gpu_memory_fraction")
-        if isinstance(value, Const) and isinstance(value.value, (int, float)) and 0 < value.value < 0.9:
-            return (
-                f"{value.value:.0%} of the GPU's memory is all that TensorFlow may use",
-                value,
-                float(value.value),
-            )
+        return _fraction(call.argument("per_process_gpu_memory_fraction"))
+    if call.callee == "builtins.setattr" and _sets(call, "per_process_gpu_memory_fraction"):
+        return _fraction(call.args[1])
+    return None
+
+
+def _sets(call: Call, name: str) -> bool:
+    """Say whether an assignment sets the attribute `name`, however deep: ``config.gpu_options.name = …``."""
+    dotted = call.constant("name", 0)
+    return isinstance(dotted, str) and dotted.rpartition(".")[2] == name
+
+
+def _fraction(value: Value | None) -> tuple[str, Const, float] | None:
+    if isinstance(value, Const) and isinstance(value.value, (int, float)) and 0 < value.value < 0.9:
+        words = f"{value.value:.0%} of the GPU's memory is all that TensorFlow may use"
+        return words, value, float(value.value)
     return None
 
 

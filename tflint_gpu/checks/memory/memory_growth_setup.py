@@ -52,7 +52,7 @@ _LISTS = ("tf.config.list_physical_devices", "tf.config.get_visible_devices")
 class MemoryGrowthSetup(Check):
     """A `set_memory_growth` that fails, or that does not hold for every card."""
 
-    needles: ClassVar[tuple[str, ...]] = ("set_memory_growth", "GPUOptions")
+    needles: ClassVar[tuple[str, ...]] = ("set_memory_growth", "allow_growth")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield growth that comes after the runtime has started, for the first card alone, or beside a limit."""
@@ -96,13 +96,20 @@ class MemoryGrowthSetup(Check):
             program.calls_to(GROWTH, "tf.compat.v1.disable_eager_execution", "tf.compat.v1.disable_v2_behavior")
         ):
             return
-        for call in program.calls_to("tf.compat.v1.GPUOptions"):
-            if call.constant("allow_growth") is True and not call.context.debug:
+        for call in program.calls_to("tf.compat.v1.GPUOptions", "builtins.setattr"):
+            if _allows_growth(call) and not call.context.debug:
                 yield self.at(
                     call,
                     "allow_growth of a TF 1 session is ignored once TensorFlow 2 has touched the GPU; use "
                     "set_memory_growth first. It helps to share a card, not to keep it busy",
                 )
+
+
+def _allows_growth(call: Call) -> bool:
+    """Say whether `call` makes session options with ``allow_growth``, or sets it on some."""
+    if call.callee == "builtins.setattr":
+        return call.constant("name", 0) == "gpu_options.allow_growth" and call.constant("value", 1) is True
+    return call.constant("allow_growth") is True
 
 
 def _starts(call: Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
@@ -63,7 +64,7 @@ class LightweightModel(Check):
         for model in program.models:
             if not model.trained or model.location in seen:
                 continue
-            weights = _weights(model, self.options["max-dense-layers"])
+            weights = _weights(model, program, self.options["max-dense-layers"])
             if weights is not None and weights < self.options["max-parameters"]:
                 seen.add(model.location)
                 yield self.at(
@@ -122,11 +123,11 @@ def _gain(evidence: Evidence) -> Impact | None:
     return Impact(round(larger.saved_share, 4), f"what-if: {larger.change.replace('-', ' ')}")
 
 
-def _weights(model: Model, most_layers: int) -> int | None:
+def _weights(model: Model, program: Program, most_layers: int) -> int | None:
     """Return an upper bound of the weights of a model of dense layers alone; None where it is anything else."""
     if not model.complete:
         return None
-    inputs = sum(width for call in model.layers if (width := _input_width(call)))
+    inputs = sum(map(_input_width, inputs_of(model, program) or model.layers[:1]))
     dense = [call for call in model.layers if call.callee == "keras.layers.Dense"]
     others = [call for call in model.layers if call.callee != "keras.layers.Dense"]
     if not inputs or not 1 <= len(dense) <= most_layers or any(_name(call) not in _WEIGHTLESS for call in others):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import inputs_of, layers_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest
 from tflint_gpu.checks.verdicts import weigh
@@ -22,7 +23,6 @@ from tflint_gpu.program.values import (
     options_of,
     walk,
 )
-from tflint_gpu.program.views import produced_by
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -120,12 +120,8 @@ class RecurrentNotCudnn(Check):
 
     def _ragged(self, program: Program) -> Iterator[Finding]:
         for model in program.models:
-            layers = [call for call in model.layers if call.callee in (*FUSED, "keras.layers.RNN")]
-            inputs = [
-                call
-                for call in (*model.layers, *_inputs_of(model.call))
-                if call.callee in ("keras.Input", "keras.layers.InputLayer") and call.constant("ragged") is True
-            ]
+            layers = [call for call in layers_of(model) if call.callee in (*FUSED, "keras.layers.RNN")]
+            inputs = [call for call in inputs_of(model, program) if call.constant("ragged") is True]
             if layers and inputs:
                 message = f"ragged input keeps the recurrent layer off cuDNN, {_WHY}; pad on the right and mask"
                 yield self.at(
@@ -137,7 +133,7 @@ class RecurrentNotCudnn(Check):
         masks = [call for call in program.calls_to("keras.layers.Embedding") if call.constant("mask_zero") is True]
         masks += list(program.calls_to("keras.layers.Masking"))
         for model in program.models:
-            layers = [call for call in model.layers if call.callee in FUSED]
+            layers = [call for call in layers_of(model) if call.callee in FUSED]
             masked = [call for call in model.layers if any(call is mask for mask in masks)]
             if not layers or not masked:
                 continue
@@ -248,14 +244,3 @@ def _slice_of(value: Value, call: Call) -> bool:
                 if isinstance(key, Element) and any(key.source is source for source in sources):
                     return True
     return False
-
-
-def _inputs_of(call: Call | None) -> Iterator[Call]:
-    """Yield the ``keras.Input`` calls that a functional model is given."""
-    if call is None:
-        return
-    for part in walk(call.argument("inputs", 0)):
-        if made := produced_by(part, "keras.Input"):
-            yield made
-        elif origin := getattr(part, "origin", None):
-            yield origin
