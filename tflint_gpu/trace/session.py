@@ -15,7 +15,7 @@ from tflint_gpu.errors import UserError
 from tflint_gpu.trace import assemble, whatif
 from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
-from tflint_gpu.trace.evidence import SCHEMA, Evidence, Samples
+from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
 from tflint_gpu.trace.failures import refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch
 from tflint_gpu.trace.script import Script
@@ -187,7 +187,7 @@ def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence
         callbacks=assemble.callbacks_of(best),
         keras_calls=assemble.calls_of(first),
         eager=assemble.eager_of(reports, profile.eager if profile else None),
-        placements=_placements(reports, profile),
+        placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
         copies=profile.copies if profile else None,
         kernels=profile.kernels if profile else None,
         samples=Samples(note="not sampled"),
@@ -211,16 +211,15 @@ def _profile(report: Report) -> tuple[ProfileSummary | None, list[str]]:
         return None, [f"No breakdown: {problem}"]
 
 
-def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None) -> tuple[Any, ...]:
-    try:
-        from tflint_gpu.trace.placement import placements
-    except ImportError:
-        return ()
+def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None, jit: bool) -> tuple[Placement, ...]:
+    """Return where the ops ran or would run; `jit` says that Keras would compile the step on a GPU."""
+    from tflint_gpu.trace.placement import placements
 
-    return placements(reports[-1]["placements"] or reports[0]["placements"], profile)
+    records = reports[-1]["placements"] or reports[0]["placements"]
+    return placements(records, profile, keras_auto_jit=jit)
 
 
-def _what_if(tracer: Tracer, report: Report) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _what_if(tracer: Tracer, report: Report) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
     """Make the what-if runs that the job asks for and the training allows."""
     job = tracer.job
     possible = whatif.applicable(report)

@@ -54,8 +54,11 @@ class Lines:
 
     def join_thread(self):
         """Record in this thread too; TensorFlow's own threads do not pass Python's thread hooks."""
-        if self.active and self.tool is None and sys.gettrace() is None:
+        current = sys.gettrace()
+        if self.active and self.tool is None and current is None:
             sys.settrace(self._entered)
+        elif not self.active and current == self._entered:
+            sys.settrace(None)
 
     def note(self, filename, line):
         """Record one line of a file."""

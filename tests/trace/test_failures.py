@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tflint_gpu.trace.failures import refuse
+from tflint_gpu.trace.launcher import Outcome
+
+SPOT = {"path": "data.py", "line": 4, "cell": None, "function": "load"}
+
+
+def sentence(report: dict[str, Any] | None, tail: tuple[str, ...] = (), status: int = 0, dump: str = "") -> str:
+    return str(refuse("train.py", Outcome(report, tail, status, dump), 30.0))
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (
+            {"status": "crashed", "error": {"type": "KeyError", "text": "'label'\nmore", "spot": SPOT}},
+            ("crashed before its first step at data.py:4 (in load)", "KeyError: 'label'"),
+        ),
+        ({"status": "deadline", "hung": SPOT}, ("no step within 30 s", "hung at data.py:4", "--deadline")),
+        ({"status": "ended", "exit": 2}, ("left with status 2", "arguments")),
+        ({"status": "ended", "exit": 0, "environment": {}}, ("never imported TensorFlow",)),
+        ({"status": "ended", "exit": 0, "environment": {"tensorflow": "2.21"}}, ("without a training step",)),
+    ],
+)
+def test_every_end_has_its_sentence(report: dict[str, Any], words: tuple[str, ...]) -> None:
+    text = sentence(report)
+    assert "\n" not in text
+    assert all(word in text for word in words)
+
+
+def test_a_kill_names_the_signal_and_the_last_line() -> None:
+    text = sentence(None, ("Fatal Python error: Segmentation fault", "", "I0000 00:00 noise"), status=-11)
+    assert "SIGSEGV" in text
+    assert "Segmentation fault" in text
+
+
+def test_a_hang_outside_of_python_is_found_in_the_dump() -> None:
+    dump = 'Timeout (0:00:35)!\nThread 0x1 (most recent call first):\n  File "/p/train.py", line 7 in wait\n'
+    assert "/p/train.py:7 (in wait)" in sentence(None, dump=dump, status=1)
+
+
+def test_the_last_line_says_which_argument_is_missing() -> None:
+    text = sentence({"status": "ended", "exit": 2}, ("usage: train.py", "train.py: error: --data is required"))
+    assert "--data is required" in text

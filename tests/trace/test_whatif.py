@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tflint_gpu.trace.whatif import Arm, applicable, compare, explore, settled, target_of
+
+SPOT = {"path": "train.py", "line": 9, "cell": None, "function": ""}
+
+
+def report(times: list[float], **more: Any) -> dict[str, Any]:
+    track = {
+        "kind": "fit",
+        "spot": SPOT,
+        "trained": True,
+        "batch_size": more.pop("batch_size", 32),
+        "n": len(times),
+        "warmup_ms": [],
+        "plain_ms": times,
+        "profiled_ms": [],
+    }
+    return {
+        "status": "complete",
+        "track": track,
+        "tracks": [track],
+        "applied": True,
+        "chains": [],
+        "functions": [],
+        "python_input": [],
+        "steps_per_execution": 1,
+        **more,
+    }
+
+
+def arm(*medians: float) -> Arm:
+    return Arm("cached-batch", list(medians))
+
+
+def test_a_clear_difference_is_a_gain() -> None:
+    result = compare(Arm("", [40.0, 41.0]), arm(20.0, 20.4))
+    assert result.speedup == pytest.approx(2.0, rel=0.02)
+    assert result.low > 1.5
+    assert result.gain
+    assert result.saved_share == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_difference_within_the_noise_is_none() -> None:
+    result = compare(Arm("", [40.0, 60.0, 45.0]), arm(41.0, 55.0, 38.0))
+    assert result.low < 1.0 < result.high
+    assert not result.gain
+    assert result.saved_share == 0.0
+
+
+def test_single_runs_are_told() -> None:
+    steps = [40.0 + each for each in range(10)]
+    one = Arm("", [44.5], steps)
+    other = Arm("cached-batch", [22.2], [each / 2 for each in steps])
+    result = compare(one, other)
+    assert "One run each" in result.note
+    assert result.low < result.speedup < result.high
+
+
+def test_settled_needs_two_runs_of_both() -> None:
+    assert not settled(Arm("", [40.0]), arm(20.0, 20.1))
+    assert settled(Arm("", [40.0, 40.2]), arm(20.0, 20.1))
+    assert settled(Arm("", [40.0, 40.1]), arm(40.05, 40.06))
+    assert not settled(Arm("", [40.0, 50.0]), arm(41.0, 47.0))
+    assert settled(Arm("", [40.0, 50.0]), arm(41.0, 47.0, 40.0, 55.0, 43.0))
+
+
+def test_arms_take_turns_until_settled() -> None:
+    calls: list[str] = []
+
+    def run(change: str) -> dict[str, Any]:
+        calls.append(change)
+        return report([20.0, 20.1, 20.2] if change else [40.0, 40.1, 40.2])
+
+    results, notes = explore(["cached-batch"], report([40.0, 40.1, 40.3]), run, 60.0, lambda _: None)
+    assert calls == ["cached-batch", "", "cached-batch", ""]
+    assert results[0].gain
+    assert notes == ()
+
+
+def test_a_larger_batch_counts_per_original_step() -> None:
+    def run(change: str) -> dict[str, Any]:
+        return report([60.0, 60.3], batch_size=64) if change else report([40.0, 40.2])
+
+    (result,), _ = explore(["batch-x2"], report([40.0, 40.1]), run, 60.0, lambda _: None)
+    assert result.speedup == pytest.approx(4 / 3, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("broken", "word"),
+    [
+        (None, "failed"),
+        (report([20.0, 20.0], applied=False), "does not apply"),
+        (report([20.0, 20.0], batch_size=32), "stayed"),
+        (report([20.0]), "too few"),
+        ({"status": "crashed", "error": {"type": "ResourceExhaustedError", "text": "OOM"}}, "ResourceExhausted"),
+    ],
+)
+def test_a_change_that_fails_is_a_note(broken: dict[str, Any] | None, word: str) -> None:
+    def run(change: str) -> dict[str, Any] | None:
+        return broken if change else report([40.0, 40.0])
+
+    results, notes = explore(["batch-x2"], report([40.0, 40.1]), run, 60.0, lambda _: None)
+    assert results == ()
+    assert word in notes[0]
+
+
+def test_the_budget_is_kept() -> None:
+    results, notes = explore(["cached-batch"], report([40.0, 40.1]), lambda _: report([20.0, 21.0]), 0.0, print)
+    assert results == ()
+    assert "not tried" in notes[0]
+
+
+def test_what_applies_depends_on_the_training() -> None:
+    assert applicable(report([1.0])) == ("cached-batch", "batch-x2", "batch-x4", "xla", "steps-per-execution-8")
+    assert "xla-off" in applicable(report([1.0], facts={"jit": True}))
+    assert "steps-per-execution-8" not in applicable(report([1.0], facts={"run_eagerly": True}))
+    eager = report([1.0])
+    eager["track"]["kind"] = "optimizer"
+    assert applicable(eager) == ()
+
+
+def test_the_target_names_loop_batching_and_functions() -> None:
+    found = report([1.0], chains=[[{"op": "PrefetchDataset", "spot": None}, {"op": "BatchDataset", "spot": SPOT}]])
+    found["functions"] = [{"trains": True, "spot": SPOT}, {"trains": False, "spot": SPOT}]
+    target = target_of(found)
+    assert (target["kind"], target["batch"], target["functions"]) == ("fit", SPOT, [SPOT])
