@@ -94,12 +94,12 @@ def test_cell_magics(text: str, kind: str, code: str) -> None:
 
 def test_writefile_cells_are_modules_of_their_own() -> None:
     source = read_notebook(
-        "n.ipynb", notebook("import data", "%%writefile data.py\nx = 1\n", "%%writefile -a data.py\ny = f(2)")
+        "lab/n.ipynb", notebook("import data", "%%writefile data.py\nx = 1\n", "%%writefile -a data.py\ny = f(2)")
     )
     (written,) = source.written
-    assert written.name == "data.py"
-    assert written.path == "n.ipynb"
-    assert written.place(written.parse().body[1]) == Location("n.ipynb", 2, 1, 2, 9, cell=3)
+    assert written.name == "lab/data.py"
+    assert written.path == "lab/n.ipynb"
+    assert written.place(written.parse().body[1]) == Location("lab/n.ipynb", 2, 1, 2, 9, cell=3)
     assert "x = 1" not in source.text
 
 

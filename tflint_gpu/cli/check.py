@@ -68,13 +68,15 @@ def _load(path: str | None) -> Evidence | None:
 
 def _fixes(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> FixReport | None:
     """Return what the fixes would do; None where no finding has one."""
-    merged = assemble(result, evidence, settings)
-    if not any(finding.fix for finding in merged.findings):
+    shown = {finding.location for finding in assemble(result, evidence, settings).findings if finding.fix}
+    if not shown:
         return None
     from tflint_gpu.fixes.apply import apply_fixes
 
+    # Hints count when the result is compared with the findings before, but nothing is fixed that is not shown.
+    merged = assemble(result, evidence, replace(settings, pedantic=True))
     done = apply_fixes(
-        merged.findings,
+        [finding if finding.location in shown else replace(finding, fix=None) for finding in merged.findings],
         merged.texts.raw,
         relinter(result, settings),
         tensorflow=merged.target.tensorflow,
@@ -106,5 +108,9 @@ def _fix(result: LintResult, evidence: Evidence | None, settings: Settings, *, u
     from tflint_gpu.fixes.apply import write_changes
 
     write_changes(done, Path())
-    click.echo(f"note: fixed {len(done.fixed)} in {len(done.changed)} files", err=True)
+    told = [
+        f"{count} {word}{'s' if count != 1 else ''}"
+        for count, word in ((len(done.fixed), "finding"), (len(done.changed), "file"))
+    ]
+    click.echo(f"note: fixed {told[0]} in {told[1]}", err=True)
     return lint([replace(file, content=None) for file in result.files], settings)

@@ -67,7 +67,9 @@ def lint(files: Sequence[SourceFile], settings: Settings) -> LintResult:
 
     checks = load(settings)
     built = build(survey.readable, settings, _needles(checks))
-    errors = {*survey.errors, *built.errors}
+    read = {module.path for program in built.programs for module in program.modules}
+    passed_over = [file for file in survey.relevant if file.explicit and file.path not in read]
+    errors = {*survey.errors, *built.errors, *filter(None, map(_not_python, passed_over))}
     found: list[Finding] = []
     for program in built.programs:
         for check in checks:
@@ -93,7 +95,7 @@ class _Survey:
     readable: list[SourceFile] = field(default_factory=list)
     marked: list[SourceFile] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
-    relevant: bool = False
+    relevant: list[SourceFile] = field(default_factory=list)
 
 
 def _survey(files: Iterable[SourceFile]) -> _Survey:
@@ -111,10 +113,20 @@ def _survey(files: Iterable[SourceFile]) -> _Survey:
             survey.errors.append(problem.error)
             continue
         survey.readable.append(file)
-        survey.relevant |= concerned
+        if concerned:
+            survey.relevant.append(file)
         if any(marker in raw for marker in SUPPRESSION_MARKERS):
             survey.marked.append(file)
     return survey
+
+
+def _not_python(file: SourceFile) -> Error | None:
+    """Return why a file that no rule had to look into is no Python, None where it is."""
+    try:
+        file.read().parse()
+    except ReadError as problem:
+        return problem.error
+    return None
 
 
 def _needles(checks: Iterable[Check]) -> tuple[bytes, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from typing import Any
 
 from tflint_gpu.source.files import Cell, Error, ReadError, Source
@@ -94,4 +95,6 @@ def _written(path: str, name: str, parts: list[tuple[int, str]]) -> Source:
         part = text.split("\n")
         cells.append(Cell(number, len(lines) + 1, len(part)))
         lines += part
+    # The magic writes relative to the notebook's own folder.
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
     return Source(path, "\n".join(lines), name=name, cells=tuple(cells))

@@ -1,0 +1,286 @@
+"""``tflint-gpu check``, whole: what it reports, where it goes, and what its exit status says."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflint_gpu.cli import run
+from tflint_gpu.trace.evidence import Environment, Evidence, save
+
+EAGER = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse", run_eagerly=True)
+model.fit(tf.zeros([64, 8]), tf.zeros([64, 1]), batch_size=32, epochs=3)
+"""
+SERIAL = """\
+import tensorflow as tf
+
+ds = tf.data.Dataset.from_tensor_slices((tf.zeros([1024, 8]), tf.zeros([1024, 1])))
+ds = ds.shuffle(1024).batch(256)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(ds, epochs=3)
+"""
+#: Two rules whose findings in the texts above are plain, so that other rules may come and go.
+TWO = ("--isolated", "--select", "run-eagerly-enabled,missing-prefetch", "--tensorflow", "2.10")
+
+Check = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Check:
+    """Write files, run ``check`` in their folder, return status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TFLINT_GPU_DEBUG", raising=False)
+
+    def call(*arguments: str, **files: str) -> tuple[int, str, str]:
+        for name, text in files.items():
+            (tmp_path / f"{name}.py").write_text(text)
+        status = run(["check", *arguments])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def places(check: Check, *arguments: str, **files: str) -> list[tuple[str, str, int]]:
+    report = json.loads(check(*TWO, "--output-format", "json", *arguments, **files)[1])
+    return [(finding["name"], finding["path"], finding["line"]) for finding in report["findings"]]
+
+
+def test_findings_name_their_lines(check: Check) -> None:
+    status, out, err = check(*TWO, eager=EAGER, serial=SERIAL)
+    assert status == 1
+    assert err == ""
+    assert out.splitlines()[0].startswith("eager.py:4:")
+    assert any(line.startswith("serial.py:4:") and "TFG101 missing-prefetch" in line for line in out.splitlines())
+
+
+def test_nothing_to_say_is_success(check: Check) -> None:
+    assert check(*TWO, plain="print(1)\n") == (0, "", "")
+    assert check(*TWO, sound=EAGER.replace(", run_eagerly=True", ""))[0] == 0
+
+
+def test_no_file_is_success_and_said(check: Check) -> None:
+    status, out, err = check(*TWO)
+    assert (status, out) == (0, "")
+    assert "no Python file or notebook" in err
+
+
+@pytest.mark.parametrize(("level", "status"), [("error", 1), ("warning", 1), ("hint", 1), ("never", 0)])
+def test_fail_on_decides_from_where_findings_fail(check: Check, level: str, status: int) -> None:
+    assert check(*TWO, "--fail-on", level, eager=EAGER)[0] == status
+
+
+def test_quieter_than_fail_on_is_reported_all_the_same(check: Check) -> None:
+    status, out, _ = check(*TWO, "--config", 'severity.TFG602 = "info"', eager=EAGER)
+    assert status == 0
+    assert "TFG602 run-eagerly-enabled info" in out
+
+
+def test_hints_are_for_the_pedantic(check: Check) -> None:
+    quiet = ("--config", 'severity.TFG602 = "hint"')
+    assert check(*TWO, *quiet, eager=EAGER)[:2] == (0, "")
+    assert "run-eagerly-enabled hint" in check(*TWO, *quiet, "--pedantic")[1]
+
+
+def test_rules_may_be_chosen_by_flag_file_and_path(check: Check, tmp_path: Path) -> None:
+    files = {"eager": EAGER, "serial": SERIAL}
+    assert places(check, "--ignore", "TFG602", **files) == [("missing-prefetch", "serial.py", 4)]
+    assert places(check, "--per-file-ignores", "ser*.py:all") == [("run-eagerly-enabled", "eager.py", 4)]
+    assert places(check, "--exclude", "ser*,nothing") == [("run-eagerly-enabled", "eager.py", 4)]
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\nselect = ["TFG101"]\ntensorflow = "2.10"\n')
+    status, out, _ = check()
+    assert status == 1
+    assert "TFG101" in out
+    assert "TFG602" not in out
+
+
+def test_a_comment_silences_its_statement_and_an_idle_one_is_told(check: Check) -> None:
+    silent = EAGER.replace("run_eagerly=True)", "run_eagerly=True)  # tflint-gpu: ignore[TFG602, TFG101]")
+    status, out, err = check(*TWO, eager=silent)
+    assert (status, out) == (0, "")
+    assert "eager.py:4: this suppression of TFG101 silences nothing" in err
+    assert "TFG602" not in err
+
+
+def test_a_rule_that_does_not_exist_in_a_comment_is_told(check: Check) -> None:
+    silent = EAGER.replace("run_eagerly=True)", "run_eagerly=True)  # tflint-gpu: ignore[run-eagerly]")
+    status, _, err = check(*TWO, eager=silent)
+    assert status == 1
+    assert "unknown rule 'run-eagerly' in a suppression; did you mean 'run-eagerly-enabled'" in err
+
+
+def test_rules_that_were_not_run_leave_their_suppressions_alone(check: Check) -> None:
+    silent = EAGER.replace("run_eagerly=True)", "run_eagerly=True)  # tflint-gpu: ignore[TFG602]")
+    assert check("--isolated", "--select", "TFG101", eager=silent)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("named", "concerned"),
+    [
+        pytest.param(False, True, id="found"),
+        pytest.param(True, True, id="named"),
+        pytest.param(True, False, id="named, though no rule looks into it"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_and_the_others_go_on(
+    check: Check, tmp_path: Path, named: bool, concerned: bool
+) -> None:
+    (tmp_path / "binary.py").write_bytes(b"\x7fELF\0\0\0")
+    work = "model.fit(ds.batch(8))" if concerned else "pass"
+    files = {"old": f"import tensorflow; {work}\nprint 'x'\n", "eager": EAGER}
+    paths = ("binary.py", "old.py", "eager.py") if named else ()
+    status, out, err = check(*TWO, *paths, **files)
+    assert status == 2
+    assert "eager.py:4" in out
+    told = err.splitlines()
+    assert [line.split(": ")[1] for line in told] == ["binary.py:1", "old.py:2"]
+    assert "binary" in told[0]
+    assert "not Python 3" in told[1]
+
+
+def test_a_named_file_is_answered_for_even_without_tensorflow(check: Check) -> None:
+    assert check(*TWO, "broken.py", broken="def f(:\n")[0] == 2
+    assert check(*TWO, ".")[0] == 0
+
+
+def test_errors_stand_in_the_json_too(check: Check) -> None:
+    status, out, _ = check(*TWO, "--output-format", "json", "broken.py", broken="def f(:\n")
+    assert status == 2
+    (error,) = json.loads(out)["errors"]
+    assert (error["path"], error["line"]) == ("broken.py", 1)
+
+
+def test_standard_input_goes_by_the_name_it_is_given(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(EAGER.encode())))
+    status, out, _ = check(*TWO, "-", "--stdin-filename", "pkg/train.py")
+    assert status == 1
+    assert out.startswith("pkg/train.py:4:")
+
+
+def test_one_run_feeds_several_outputs(check: Check, tmp_path: Path) -> None:
+    status, out, _ = check(
+        *TWO, "--output", "json:out/report.json", "--output", "full:full.txt", "--color", eager=EAGER
+    )
+    assert status == 1
+    assert out.startswith("eager.py:4:")
+    assert json.loads((tmp_path / "out/report.json").read_text())["summary"]["error"] == 1
+    assert "^^^" in (tmp_path / "full.txt").read_text()
+    assert "\x1b" not in (tmp_path / "full.txt").read_text()
+
+
+def test_sarif_lists_the_rules_even_where_there_was_nothing_to_check(check: Check) -> None:
+    _, out, _ = check(*TWO, "--output-format", "sarif", plain="print(1)\n")
+    rules = json.loads(out)["runs"][0]["tool"]["driver"]["rules"]
+    assert {rule["id"] for rule in rules} == {"TFG101", "TFG602"}
+
+
+def test_colour_on_demand_only(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = (*TWO, "--output-format", "full")
+    assert "\x1b" not in check(*full, eager=EAGER)[1]
+    assert "\x1b" in check(*full, "--color")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in check(*full)[1]
+
+
+def test_an_output_that_cannot_be_written_is_told(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, _, err = check(*TWO, "--output", "json:file/report.json", eager=EAGER)
+    assert status == 2
+    assert "file/report.json: cannot be written" in err
+
+
+def test_statistics_count_instead_of_listing(check: Check) -> None:
+    _, out, _ = check(*TWO, "--statistics", eager=EAGER, again=EAGER, serial=SERIAL)
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[1] == ["2", "TFG602", "run-eagerly-enabled", "error"]
+    assert rows[2][:3] == ["1", "TFG101", "missing-prefetch"]
+
+
+def test_diff_shows_and_writes_nothing(check: Check, tmp_path: Path) -> None:
+    status, out, _ = check(*TWO, "--diff", serial=SERIAL)
+    assert status == 1
+    assert "+ds = ds.shuffle(1024).batch(256).prefetch(tf.data.AUTOTUNE)" in out.splitlines()
+    assert (tmp_path / "serial.py").read_text() == SERIAL
+    assert check(*TWO, "--diff", "eager.py", eager=EAGER)[:2] == (0, "")
+
+
+def test_fix_writes_and_a_second_time_changes_nothing(check: Check, tmp_path: Path) -> None:
+    status, out, err = check(*TWO, "--fix", serial=SERIAL)
+    assert (status, out) == (0, "")
+    assert "fixed 1 finding in 1 file" in err
+    fixed = (tmp_path / "serial.py").read_text()
+    assert fixed == SERIAL.replace(".batch(256)", ".batch(256).prefetch(tf.data.AUTOTUNE)")
+    assert check(*TWO, "--fix") == (0, "", "")
+    assert (tmp_path / "serial.py").read_text() == fixed
+
+
+def test_fix_works_beside_hints_that_are_not_shown(check: Check, tmp_path: Path) -> None:
+    hinted = SERIAL.replace('"mse")', '"mse", run_eagerly=True)')
+    status, out, _ = check(*TWO, "--fix", "--config", 'severity.TFG602 = "hint"', serial=hinted)
+    assert (status, out) == (0, "")
+    assert ".prefetch(" in (tmp_path / "serial.py").read_text()
+
+
+def test_what_is_silenced_is_not_fixed(check: Check, tmp_path: Path) -> None:
+    silent = SERIAL.replace(".batch(256)", ".batch(256)  # tflint-gpu: ignore[TFG101]")
+    assert check(*TWO, "--fix", serial=silent)[0] == 0
+    assert (tmp_path / "serial.py").read_text() == silent
+
+
+def broken(*_: Any) -> Any:
+    raise KeyError("shape")
+
+
+def test_a_rule_that_fails_costs_no_other_rule(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tflint_gpu.checks.graph.run_eagerly_enabled import RunEagerlyEnabled
+
+    monkeypatch.setattr(RunEagerlyEnabled, "find", broken)
+    status, out, err = check(*TWO, both=EAGER + SERIAL)
+    assert status == 2
+    assert "TFG101" in out
+    assert "rule TFG602 run-eagerly-enabled failed on this program (KeyError: 'shape')" in err
+    assert "--ignore TFG602" in err
+
+
+def evidence(path: Path, executed: tuple[int, ...]) -> None:
+    digest = blake2b(EAGER.encode(), digest_size=16).hexdigest()
+    made = Evidence(
+        1, "0.1.0", "", (), Environment(), None, sources={"eager.py": digest}, executed={"eager.py": executed}
+    )
+    save(made, path)
+
+
+def test_evidence_is_merged(check: Check, tmp_path: Path) -> None:
+    evidence(tmp_path / "evidence.json", executed=(1,))
+    _, out, _ = check(*TWO, "--evidence", "evidence.json", "eager.py", eager=EAGER)
+    assert "[not-exercised]" in out
+    changed = check(*TWO, "--evidence", "evidence.json", "eager.py", eager=f"{EAGER}# changed\n")
+    assert "[unmeasured]" in changed[1]
+    assert "eager.py has changed since the trace" in changed[2]
+
+
+def test_what_only_a_trace_shows_is_silenced_by_comments_too(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tflint_gpu.checks.graph.run_eagerly_enabled import RunEagerlyEnabled
+    from tflint_gpu.findings import Location
+
+    monkeypatch.setattr(
+        RunEagerlyEnabled, "observe", lambda self, _: iter([self.at(Location("eager.py", 5), "seen in the trace")])
+    )
+    silent = EAGER.replace("epochs=3)", "epochs=3)  # tflint-gpu: ignore[TFG602]")
+    made = Evidence(1, "0.1.0", "", (), Environment(), None)
+    save(made, tmp_path / "evidence.json")
+    assert "seen in the trace" in check(*TWO, "--evidence", "evidence.json", "eager.py", eager=EAGER)[1]
+    assert "seen in the trace" not in check(*TWO, "--evidence", "evidence.json", "eager.py", eager=silent)[1]
