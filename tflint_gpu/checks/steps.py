@@ -9,8 +9,19 @@ from tflint_gpu.checks.architecture import is_symbolic, made_of
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
-from tflint_gpu.program.context import Region, Scope
-from tflint_gpu.program.values import Const, GraphFunction, Items, Operation, Parameter, constant, is_true, walk
+from tflint_gpu.program.context import Loop, Region, Scope
+from tflint_gpu.program.values import (
+    Const,
+    Element,
+    GraphFunction,
+    Items,
+    Operation,
+    Parameter,
+    Tensor,
+    constant,
+    is_true,
+    walk,
+)
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -76,6 +87,33 @@ def _inference_only(guard: Guard) -> bool:
         and test.operator == "not"
         and any(isinstance(part, Parameter) and part.name == "training" for part in walk(test))
     )
+
+
+def slices_by(value: Value, loop: Loop) -> bool:
+    """Say whether `value` holds a slice of a tensor by the variable of `loop`: ``x[:, t]`` in ``for t in …``."""
+    for part in walk(value):
+        if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
+            base, key = part.parents
+            drawn = (inner for inner in walk(key) if isinstance(inner, Element))
+            if isinstance(base, Tensor) and any(element.source is loop.iterable for element in drawn):
+                return True
+    return False
+
+
+def loops_in_step(call: Call) -> list[Loop]:
+    """Return the loops around `call` inside the step: behind a region, a tape, or a model's construction."""
+    frames = list(call.context)
+    inside = ("model", "loss", "train-step", "graph")
+    found = []
+    for index, frame in enumerate(frames):
+        if not isinstance(frame, Loop):
+            continue
+        outer = frames[index + 1 :]
+        behind = any(isinstance(f, Region) and f.kind in inside for f in outer)
+        taped = any(isinstance(f, Scope) and f.kind == "tape" for f in outer)
+        if behind or taped or is_symbolic(call):
+            found.append(frame)
+    return found
 
 
 def hides_gpus(program: Program) -> bool:

@@ -34,7 +34,7 @@ def test_functional_model_counts_too(analyse: Analyse) -> None:
     )
     (found,) = named(analyse(text), NAME)
     assert found.severity is Severity.HINT
-    assert "480 weights" in found.message
+    assert "500 weights" in found.message
 
 
 def test_five_layers_are_no_hint(analyse: Analyse) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loudest
+from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loops_in_step, loudest, slices_by
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity
-from tflint_gpu.program.values import Element, Items, Produced, Tensor, constant, walk
+from tflint_gpu.program.values import Items, Produced, Tensor, constant, walk
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class MapFnInStep(Check):
             if loop.count is not None and loop.count <= FEW:
                 continue
             sliced = next((call for call in loop.calls if _takes_slice(call, loop)), None)
-            if sliced is None or not in_training_step(sliced, program) or not _in_region(sliced, loop):
+            if sliced is None or loop not in loops_in_step(sliced) or not in_training_step(sliced, program):
                 continue
             # A comprehension carries no state from round to round; a statement may be a true recurrence.
             apart = loop.kind not in ("for", "while")
@@ -128,26 +128,15 @@ def _rounds(elems: Value | None) -> int | None:
 def _takes_slice(call: Call, loop: Loop) -> bool:
     """Say whether an argument of `call` is a slice of a tensor by the loop's variable, or a row the loop draws."""
     for value in (*call.args, *call.kwargs.values()):
+        if slices_by(value, loop):
+            return True
         for part in walk(value):
-            if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
-                base, key = part.parents
-                if isinstance(base, Tensor) and _is_drawn(key, loop):
-                    return True
-            if isinstance(part, Element) and part.source is loop.iterable and isinstance(part.source, Tensor):
-                return not _is_range(part.source)
+            if isinstance(part, Tensor) and part.parents == (loop.iterable,) and isinstance(loop.iterable, Tensor):
+                return not _is_range(loop.iterable)
     return False
-
-
-def _is_drawn(key: Value, loop: Loop) -> bool:
-    return any(isinstance(part, Element) and part.source is loop.iterable for part in walk(key))
 
 
 def _is_range(value: Value) -> bool:
     if isinstance(value, Tensor):
         return value.origin is not None and value.origin.callee in _RANGES
     return isinstance(value, Produced) and value.callee in _RANGES
-
-
-def _in_region(call: Call, loop: Loop) -> bool:
-    """Say whether `loop` runs inside the region of `call`: a loop around the step is the training loop itself."""
-    return any(frame is loop for frame in call.context.frames())

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import inputs_of, layers_of
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest
+from tflint_gpu.checks.steps import hides_gpus, in_training_step, loops_in_step, loudest, slices_by
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
 from tflint_gpu.program.values import (
     Call,
     Const,
-    Element,
     External,
     Instance,
     Items,
     Produced,
-    Subscript,
     Value,
     options_of,
-    walk,
 )
 from tflint_gpu.trace.evidence import touches
 
@@ -109,9 +106,10 @@ class RecurrentNotCudnn(Check):
         """A Python loop that feeds a cell one time slice after the other does by hand what a layer does."""
         for call in program.calls_to("keras.layers.Layer.__call__"):
             cell = call.receiver
-            if not (isinstance(cell, Produced) and cell.callee in FUSIBLE_CELLS and call.context.loops):
+            if not (isinstance(cell, Produced) and cell.callee in FUSIBLE_CELLS and call.args):
                 continue
-            if call.args and _slice_of(call.args[0], call) and in_training_step(call, program):
+            sliced = any(slices_by(call.args[0], loop) for loop in loops_in_step(call))
+            if sliced and in_training_step(call, program):
                 layer = FUSIBLE_CELLS[cell.callee]
                 message = (
                     f"a {layer} cell is fed one time slice per round, {_WHY}; a {layer} layer has a fused kernel"
@@ -233,14 +231,3 @@ def _cells(value: Value | None) -> Iterator[Produced | Instance]:
 def _layer_of(cell: Produced | Instance) -> str | None:
     """Return the layer with a fused kernel that does what `cell` does in a loop."""
     return FUSIBLE_CELLS.get(cell.callee) if isinstance(cell, Produced) else None
-
-
-def _slice_of(value: Value, call: Call) -> bool:
-    """Say whether `value` is ``x[:, t]`` by the variable of a loop around `call`."""
-    sources = [loop.iterable for loop in call.context.loops]
-    for part in walk(value):
-        if isinstance(part, Subscript) and not isinstance(part.base, Items):
-            for key in walk(part.key):
-                if isinstance(key, Element) and any(key.source is source for source in sources):
-                    return True
-    return False
