@@ -328,8 +328,6 @@ class Call:
     receiver: Value | None = None
     #: Arguments of unknown number were passed (``*args``/``**kwargs``): an absent argument is then unknown.
     open: bool = False
-    #: Where each argument's text stands, by position or keyword.
-    places: dict[int | str, Location] = field(default_factory=dict)
 
     def argument(self, name: str, position: int | None = None) -> Value | None:
         """Return the argument `name`, given by keyword or at its position; None where it is not given.
