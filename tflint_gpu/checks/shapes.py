@@ -12,6 +12,7 @@ from tflint_gpu.program.values import (
     Mapping,
     Stage,
     Subscript,
+    Tensor,
     Value,
     walk,
 )
@@ -78,10 +79,14 @@ def _has_none(part: Value) -> bool:
 
 def varying_lengths(value: Value | None) -> Stage | None:
     """Return the stage that makes the lengths of batch `value` change; None where it is no such batch."""
-    while isinstance(value, (Attribute, Subscript)):
-        value = value.base
-    while isinstance(value, Element):
-        if isinstance(value.source, Dataset):
-            return length_stage(value.source)
-        value = value.source
+    while value is not None:
+        match value:
+            case Element(source=Dataset() as dataset):
+                return length_stage(dataset)
+            case Element(source=inner) | Attribute(base=inner) | Subscript(base=inner):
+                value = inner
+            case Tensor(origin=None, parents=(inner, *_)):
+                value = inner
+            case _:
+                return None
     return None
