@@ -201,6 +201,12 @@ def has_work(stage: Stage) -> bool | None:
     return None if any(not call.callee for call in stage.calls) else False
 
 
+def only_draws(stage: Stage) -> bool:
+    """Say whether the function draws plain random numbers and does nothing else that costs: a little noise."""
+    working = [call for call in stage.calls if _is_work(call)]
+    return bool(working) and all(call.callee.startswith("tf.random.") for call in working)
+
+
 def _is_work(call: Call) -> bool:
     return call.callee.startswith(("tf.", "keras.")) and call.callee not in TRIVIAL
 

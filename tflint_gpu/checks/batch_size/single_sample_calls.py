@@ -76,18 +76,14 @@ class SingleSampleCalls(Check):
         loop = loops[0]
         if _lives(loop) or _over_models(call, loop):
             return
-        said = (
-            self._single(call, method, loop)
-            if _one_sample(call, loop)
-            else self._whole(call, method, loop, program)
-        )
+        said = self._single(call, method, loop) if _one_sample(call) else self._whole(call, method, loop, program)
         if said is not None:
             message, severity, kind = said
             related = (Related(loop.location, "this loop calls it in every round"),)
             yield self.at(call, message.format(method=method), severity=severity, related=related, kind=kind)
 
     def _single(self, call: Call, method: str, loop: Loop) -> tuple[str, Severity, str] | None:
-        count = loop.count
+        count = _rounds(loop)
         if count is not None and count < FEW:
             return None
         severity = Severity.WARNING if count is None or count >= MANY else Severity.INFO
@@ -104,10 +100,11 @@ class SingleSampleCalls(Check):
     def _whole(self, call: Call, method: str, loop: Loop, program: Program) -> tuple[str, Severity, str] | None:
         if _seldom(call):
             return None
+        few = (_rounds(loop) or FEW) < FEW
         if method == "predict":
             if _trains_each_round(loop, program):
                 return _IN_STEP, Severity.WARNING, "step"
-            if isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop):
+            if isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop) and not few:
                 every_epoch = len(call.context.all_loops) > 1
                 return _PER_BATCH, Severity.WARNING if every_epoch else Severity.INFO, "batch"
         if method == "evaluate" and isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop):
@@ -136,13 +133,9 @@ class SingleSampleCalls(Check):
         return weigh(min(1.0, spent / traced), "calls_share", "trace: time in these calls", *figures)
 
 
-def _one_sample(call: Call, loop: Loop) -> bool:
+def _one_sample(call: Call) -> bool:
     data = call.args[0] if call.args else call.kwargs.get("x", call.kwargs.get("inputs"))
-    if one_row(data):
-        return True
-    # A dataset without a batch stage hands over single samples.
-    source = _drawn_from(loop)
-    return isinstance(source, Dataset) and call.constant("batch_size") == 1 and _element_of(call, loop)
+    return one_row(data)
 
 
 def _drawn_from(loop: Loop) -> Value | None:
@@ -150,6 +143,15 @@ def _drawn_from(loop: Loop) -> Value | None:
     while isinstance(value, Produced) and value.callee in ("builtins.enumerate", "builtins.zip", "builtins.iter"):
         value = value.call.args[0] if value.call.args else None
     return value
+
+
+def _rounds(loop: Loop) -> int | None:
+    """Return the number of rounds where literals tell it, of a loop over ``ds.take(n)`` too."""
+    source = _drawn_from(loop)
+    if loop.count is None and isinstance(source, Dataset):
+        taken = [literal(stage.call.argument("count")) for stage in source.stages if stage.op == "take"]
+        return next((count for count in taken if isinstance(count, int) and count > 0), None)
+    return loop.count
 
 
 def _element_of(call: Call, loop: Loop) -> bool:

@@ -13,7 +13,7 @@ from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Const, Dataset, Items, Produced, Unknown, constant
+from tflint_gpu.program.values import Const, Dataset, Items, Produced, Tensor, Unknown, constant
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -79,6 +79,9 @@ _HEAVY = (
 )
 #: Input of this many pixels and more fills a GPU with few images.
 _LARGE_IMAGE = 384 * 384
+#: Rows that somebody typed in to show something.
+_TOY_ROWS = 32
+_CONSTANTS = ("tf.constant", "tf.convert_to_tensor")
 #: A dense layer of more units than this has work of its own.
 _WIDE = 256
 
@@ -137,7 +140,7 @@ class TinyBatch(Check):
 def _batch_of(run: TrainingRun) -> _Batch | None:
     if run.pipeline is not None:
         found = batch_in_force(run.pipeline.dataset)
-        if found is None:
+        if found is None or _toy(run.pipeline.dataset.source.call.argument("tensors", 0)):
             return None
         stage, size = found
         return _sized(stage.call, size, "batch_size", default=isinstance(size, int))
@@ -147,7 +150,7 @@ def _batch_of(run: TrainingRun) -> _Batch | None:
         return _sized(flow, KERAS_DEFAULT if given is None else given, "batch_size")
     if run.kind != "fit" or run.call is None or isinstance(run.data, Dataset) or is_python_input(run.data):
         return None
-    if one_row(run.data):
+    if one_row(run.data) or _toy(run.data):
         return None
     given = run.call.argument("batch_size")
     if given is None or (isinstance(given, Const) and given.value is None):
@@ -155,6 +158,22 @@ def _batch_of(run: TrainingRun) -> _Batch | None:
         arrays = run.call.argument("y") is not None and not isinstance(run.data, Unknown)
         return _sized(run.call, KERAS_DEFAULT, "batch_size", default=True) if arrays else None
     return _sized(run.call, given, "batch_size")
+
+
+def _toy(data: Value | None) -> bool:
+    """Say whether the data are a few rows written out in the code: an illustration, not a training set."""
+    while isinstance(data, Items) and data.kind == "tuple" and data.items:
+        data = data.items[0]
+    if isinstance(data, Produced) and data.callee in ("numpy.array", "numpy.asarray") and data.call.args:
+        data = data.call.args[0]
+    if (
+        isinstance(data, Tensor)
+        and data.origin is not None
+        and data.origin.callee in _CONSTANTS
+        and data.origin.args
+    ):
+        data = data.origin.args[0]
+    return isinstance(data, Items) and data.kind == "list" and data.complete and len(data.items) <= _TOY_ROWS
 
 
 def _sized(call: Call, size: Value | int, argument: str, *, default: bool = False) -> _Batch | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import ALL_MAPS, FUSED_MAPS, PARALLEL_MAPS, judge_input, part_of, stages_of
-from tflint_gpu.checks.map_functions import has_work, stateful_cause
+from tflint_gpu.checks.map_functions import has_work, only_draws, stateful_cause
 from tflint_gpu.checks.pipelines import all_stages, asks_parallel, is_soft, parallelises, runs_once
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
 
@@ -54,7 +54,7 @@ class MapNotParallel(Check):
             return
         soft = is_soft(stage.call.argument("num_parallel_calls"))
         severity = Severity.HINT if reason == "masked" else Severity.WARNING
-        if severity is Severity.WARNING and (soft or runs_once(pipeline.dataset, stage)):
+        if severity is Severity.WARNING and (soft or only_draws(stage) or runs_once(pipeline.dataset, stage)):
             severity = Severity.INFO
         if pipeline.role == "validation":
             severity = min(severity, Severity.INFO)
