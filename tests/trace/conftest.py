@@ -24,7 +24,9 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Tracing:
     pytest.importorskip("tensorflow")
     made: dict[tuple[object, ...], tuple[Evidence, Path]] = {}
 
-    def run(name: str, *arguments: str, changes: tuple[str, ...] = (), budget: float = 0.0) -> tuple[Evidence, Path]:
+    def run(
+        name: str, *arguments: str, changes: tuple[str, ...] = (), budget: float = 0.0
+    ) -> tuple[Evidence, Path]:
         key = (name, arguments, changes)
         if key not in made:
             folder = tmp_path_factory.mktemp("traced")

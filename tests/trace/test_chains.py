@@ -28,6 +28,8 @@ CHAIN = [
         ("ParallelBatchDataset", "batch"),
         ("TensorSlice", "tensorslice"),
         ("Zip[0]", "zip"),
+        ("MemoryCacheImpl", "cache"),
+        ("ForeverRepeat", "repeat"),
         ("PrefetchDataset", "prefetch"),
         ("LegacyParallelInterleaveV2", "parallelinterleave"),
         ("ParallelInterleaveV4", "interleave"),

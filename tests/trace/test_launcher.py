@@ -56,7 +56,9 @@ def test_the_script_sees_what_it_would_see_alone(script: Path, tmp_path: Path) -
         "print([__name__, __file__, sys.argv[1:], os.getcwd(), 'json' in dir(), sys.modules['__main__'].Thing])\n"
     )
     outcome = run(script, tmp_path / "work", argv=["--data", "x"])
-    expected = f"['__main__', {str(script)!r}, ['--data', 'x'], {str(tmp_path)!r}, False, <class '__main__.Thing'>]"
+    expected = (
+        f"['__main__', {str(script)!r}, ['--data', 'x'], {str(tmp_path)!r}, False, <class '__main__.Thing'>]"
+    )
     assert outcome.tail[-1] == expected
     assert outcome.report is not None
     assert outcome.report["executed"]["train.py"] == [1, 2, 5, 6, 9, 10]
@@ -106,7 +108,11 @@ def test_notebook_cells_keep_their_numbers(tmp_path: Path) -> None:
     notebook.write_text("{}")
     cells = [
         {"filename": f"{notebook}#cell-2", "cell": 2, "source": "def half(x):\n    return x / 2\n"},
-        {"filename": f"{notebook}#cell-5", "cell": 5, "source": "import inspect\nprint(inspect.getsource(half))\nhalf('a')\n"},
+        {
+            "filename": f"{notebook}#cell-5",
+            "cell": 5,
+            "source": "import inspect\nprint(inspect.getsource(half))\nhalf('a')\n",
+        },
     ]
     report = run(notebook, tmp_path / "work", mode="notebook", cells=cells).report
     assert report is not None

@@ -38,9 +38,13 @@ ASKED_BY = {
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("-m", "module", metavar="MODULE", help="Trace a module, as `python -m` runs it.")
-@click.option("--python", default=sys.executable, help="The interpreter that has your TensorFlow.  [default: this one]")
+@click.option(
+    "--python", default=sys.executable, help="The interpreter that has your TensorFlow.  [default: this one]"
+)
 @click.option("--steps", default=20, type=click.IntRange(1, 1000), help="Steps to profile.  [default: 20]")
-@click.option("--warmup", default=10, type=click.IntRange(1, 100000), help="Steps to let pass first.  [default: 10]")
+@click.option(
+    "--warmup", default=10, type=click.IntRange(1, 100000), help="Steps to let pass first.  [default: 10]"
+)
 @click.option(
     "--deadline",
     default=120.0,
@@ -61,7 +65,9 @@ ASKED_BY = {
     metavar="SECONDS",
     help="Time for all what-if runs together.  [default: 90]",
 )
-@click.option("--evidence-out", metavar="FILE", type=click.Path(), help=f"Where evidence goes.  [default: {EVIDENCE}]")
+@click.option(
+    "--evidence-out", metavar="FILE", type=click.Path(), help=f"Where evidence goes.  [default: {EVIDENCE}]"
+)
 @click.option("--show-output", is_flag=True, help="Show what the script prints, on standard error.")
 @settings_options
 @output_options

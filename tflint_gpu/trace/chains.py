@@ -12,12 +12,25 @@ from tflint_gpu.trace.evidence import PipelineStage, Spot
 #: What a fused stage stands for, outermost first.
 _FUSED = {"mapandbatch": ("batch", "map"), "shuffleandrepeat": ("shuffle", "repeat")}
 
+#: Iterators that carry another name than the dataset they are of.
+_ALIASES = {
+    "memorycache": "cache",
+    "memorycacheimpl": "cache",
+    "filecache": "cache",
+    "foreverrepeat": "repeat",
+    "finiterepeat": "repeat",
+    "finitetake": "take",
+    "finiteskip": "skip",
+    "fromtensor": "tensor",
+}
+
 
 def family(op: str) -> str:
     """Return the kind of a stage whatever its version: ``ParallelMapV2`` and ``MapDataset`` are both ``map``."""
     op = re.sub(r"\[\d+\]", "", op)
     op = re.sub(r"(Dataset)?(V\d+)?$", "", op.removeprefix("_"))
-    return op.removeprefix("Parallel").removeprefix("Legacy").lower()
+    kind = op.removeprefix("Parallel").removeprefix("Legacy").lower()
+    return _ALIASES.get(kind, kind)
 
 
 def locate_stages(

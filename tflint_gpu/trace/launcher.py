@@ -25,7 +25,11 @@ PROBE = Path(__file__).parent / "probe" / "start.py"
 GRACE = 12.0
 
 #: Trackers run without a server and without files, and nothing else of the environment changes.
-QUIET_TRACKERS = {"WANDB_MODE": "disabled", "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false", "NEPTUNE_MODE": "debug"}
+QUIET_TRACKERS = {
+    "WANDB_MODE": "disabled",
+    "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false",
+    "NEPTUNE_MODE": "debug",
+}
 
 _ASK = """
 import importlib.util, json, sys

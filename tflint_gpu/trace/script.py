@@ -26,8 +26,8 @@ class Cell:
 class Script:
     """The program to run. `mode` is ``script``, ``module`` or ``notebook``; `name` is what the user called it.
 
-    `folder` is where it is run: the current folder, but for a notebook its own, as Jupyter does it. `roots` are the
-    folders whose files are the user's.
+    `folder` is where it is run: the current folder, but for a notebook its own, as Jupyter does it. `roots` are
+    the folders whose files are the user's.
     """
 
     mode: str

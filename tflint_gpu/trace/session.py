@@ -166,6 +166,8 @@ def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence
     profile, problems = _profile(best)
     reports = (first, best)
     facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
+    # The second run of a short script prolongs one loop; the first one saw the whole program.
+    facts["retraced"] = (first.get("facts") or {}).get("retraced", 0)
     facts["steps_per_execution"] = best["steps_per_execution"]
     if first["epoch_gaps"]:
         facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
@@ -192,7 +194,9 @@ def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence
         kernels=profile.kernels if profile else None,
         samples=Samples(note="not sampled"),
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
-        notes=tuple(dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])),
+        notes=tuple(
+            dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])
+        ),
         facts=facts,
     )
 

@@ -1,4 +1,4 @@
-"""What-if runs: one change each, in a process of its own, repeated until the difference is larger than the noise."""
+"""What-if runs: one change each, in a process of its own, repeated until the difference exceeds the noise."""
 
 from __future__ import annotations
 

@@ -55,10 +55,10 @@ class Limits:
 
     def shorten(self, total):
         """Fit the phases into `total` steps, where so many are known to come and the limits ask for more."""
-        if total >= self.warmup + self.plain + self.window + 1 or total < 12:
+        if total >= self.warmup + self.plain + self.window + 1 or total < 13:
             return
-        self.warmup = min(self.warmup, total // 4)
-        self.plain = min(self.plain, total // 4)
+        self.warmup = min(self.warmup, max(2, total // 5))
+        self.plain = min(self.plain, max(5, total // 4))
         self.window = min(self.window, total - self.warmup - self.plain - 1)
 
 

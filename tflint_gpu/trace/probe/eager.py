@@ -34,14 +34,13 @@ class EagerWatch:
 
     def _op(self, op_type, inputs, attrs, outputs, op_name=None, graph=None):
         if graph is not None or self.run.in_other_thread():
-            return None
+            return
         self.total += 1
         spot = self.run.places.anywhere()
         if spot is not None:
             key = identity(spot)
             self.spots[key] = spot
             self.counts[key] += 1
-        return None
 
     def report(self):
         """Return ops per step and the lines with most of them, None where no step was counted."""

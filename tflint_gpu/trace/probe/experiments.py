@@ -41,7 +41,9 @@ class Experiment:
         if batch is None:
             return arguments
         dataset = self.run.tensorflow.data.Dataset.from_tensors(tupled(batch)).repeat()
-        arguments = {key: value for key, value in arguments.items() if key not in ("y", "sample_weight", "batch_size")}
+        arguments = {
+            key: value for key, value in arguments.items() if key not in ("y", "sample_weight", "batch_size")
+        }
         # A split that fit makes of arrays cannot be made of a dataset; validation is no part of a step.
         arguments.pop("validation_split", None)
         arguments["x"] = dataset.prefetch(2)

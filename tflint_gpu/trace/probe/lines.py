@@ -1,7 +1,7 @@
 """Which lines of the project ran before the timed window.
 
-On Python 3.12 and later ``sys.monitoring`` reports each line once at almost no cost; before that a trace function looks
-at project frames only, and is lifted while foreign modules are imported.
+On Python 3.12 and later ``sys.monitoring`` reports each line once at almost no cost; before that a trace function
+looks at project frames only, and is lifted while foreign modules are imported.
 """
 
 import builtins
@@ -110,16 +110,14 @@ class Lines:
             self.note(filename, frame.f_lineno)
         return self._line
 
-    def _quiet_import(self, name, globals=None, locals=None, fromlist=(), level=0):
+    def _quiet_import(self, name, *rest):
         # Importing TensorFlow under a trace function takes half as long again.
         current = sys.gettrace()
-        if current is None or name in sys.modules and not fromlist:
-            return self.original_import(name, globals, locals, fromlist, level)
-        if level or name.partition(".")[0] not in HEAVY:
-            return self.original_import(name, globals, locals, fromlist, level)
+        if current is None or name.partition(".")[0] not in HEAVY or name in sys.modules:
+            return self.original_import(name, *rest)
         sys.settrace(None)
         try:
-            return self.original_import(name, globals, locals, fromlist, level)
+            return self.original_import(name, *rest)
         finally:
             if self.active:
                 sys.settrace(current)

@@ -1,5 +1,6 @@
 """The run: the user's script as ``__main__`` with everything watched, then one report file, then the end."""
 
+import contextlib
 import json
 import os
 import runpy
@@ -166,10 +167,8 @@ class Run:
             report = {"status": "broken", "error": {"text": traceback.format_exc()}}
         write(self.job["report"], report)
         for stream in (sys.stdout, sys.stderr):
-            try:
+            with contextlib.suppress(Exception):
                 stream.flush()
-            except Exception:
-                continue
         os._exit(0)
 
 

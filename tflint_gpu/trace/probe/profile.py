@@ -16,7 +16,9 @@ class Profile:
         from tensorflow.python.profiler import profiler_v2
 
         try:
-            options = profiler_v2.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=1)
+            options = profiler_v2.ProfilerOptions(
+                host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+            )
             profiler_v2.start(self.folder, options)
         except Exception as problem:
             self.problem = "the profiler did not start: %s" % str(problem).splitlines()[0]

@@ -148,4 +148,6 @@ def timed_generator(inner, watch, record, track):
 
 def is_pydataset(given):
     """Say whether `given` is a Keras ``PyDataset`` or ``Sequence``."""
-    return any(cls.__name__ in ("PyDataset", "Sequence") and "keras" in cls.__module__ for cls in type(given).__mro__)
+    return any(
+        cls.__name__ in ("PyDataset", "Sequence") and "keras" in cls.__module__ for cls in type(given).__mro__
+    )
