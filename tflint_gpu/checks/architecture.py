@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program.values import Call, Produced, Tensor, Value, walk
+from tflint_gpu.program.values import Call, Items, Produced, Tensor, Value, walk
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.views import Program
 
 #: Layers that hold another one.
@@ -63,3 +65,29 @@ def is_symbolic(call: Call) -> bool:
             if isinstance(part, Tensor) and part.symbolic:
                 return True
     return False
+
+
+def place_of_layer(made: Call, model: Model, program: Program) -> Location:
+    """Return where the layer that `made` makes enters `model`: applied, added or listed; else where it is made."""
+    for call in program.calls_to("keras.layers.Layer.__call__", "keras.Sequential.add"):
+        layer = call.receiver if call.callee.endswith("__call__") else call.args[0] if call.args else None
+        if not isinstance(layer, Produced) or layer.call is not made:
+            continue
+        if call.receiver is model or made_of(model, call) or call in model.calls:
+            return call.location
+    return _place_in_list(made, model) or made.location
+
+
+def _place_in_list(made: Call, model: Model) -> Location | None:
+    """Return the place of a layer in the list that a sequential model is given."""
+    given = model.call.argument("layers", 0) if model.call and model.kind == "sequential" else None
+    if model.call is None or not isinstance(given, Items):
+        return None
+    text = model.call.texts.get(0) or model.call.texts.get("layers")
+    display = text.value if isinstance(text, ast.keyword) else text
+    if not isinstance(display, ast.List | ast.Tuple) or len(display.elts) != len(given.items):
+        return None
+    for item, element in zip(given.items, display.elts, strict=True):
+        if isinstance(item, Produced) and item.call is made:
+            return model.call.module.location(element)
+    return None

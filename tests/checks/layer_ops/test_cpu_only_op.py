@@ -11,17 +11,24 @@ from tflint_gpu.trace.evidence import Placement, Spot
 
 NAME = "cpu-only-op"
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = np.zeros((512, 24, 64), 'float32')\n"
-MODEL = "model = tf.keras.Sequential([tf.keras.Input((24, 64)), tf.keras.layers.Dense(4096), tf.keras.layers.Dense(20)])\n"
-STEP = HEAD + MODEL + (
-    "opt = tf.keras.optimizers.Adam()\n\n"
-    "@tf.function{}\n"
-    "def step(batch):\n"
-    "    with tf.GradientTape() as tape:\n"
-    "        out = model(batch)\n"
-    "        loss = tf.reduce_mean(out)\n"
-    "    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n"
-    "    return {}\n\n"
-    "for batch in tf.data.Dataset.from_tensor_slices(x).batch(64).prefetch(2):\n    step(batch)\n"
+MODEL = (
+    "model = tf.keras.Sequential([tf.keras.Input((24, 64)), tf.keras.layers.Dense(4096), "
+    "tf.keras.layers.Dense(20)])\n"
+)
+STEP = (
+    HEAD
+    + MODEL
+    + (
+        "opt = tf.keras.optimizers.Adam()\n\n"
+        "@tf.function{}\n"
+        "def step(batch):\n"
+        "    with tf.GradientTape() as tape:\n"
+        "        out = model(batch)\n"
+        "        loss = tf.reduce_mean(out)\n"
+        "    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n"
+        "    return {}\n\n"
+        "for batch in tf.data.Dataset.from_tensor_slices(x).batch(64).prefetch(2):\n    step(batch)\n"
+    )
 )
 SEARCH = "tf.nn.ctc_beam_search_decoder(tf.transpose(out, (1, 0, 2)), tf.fill([64], 24))"
 
@@ -43,23 +50,32 @@ def test_op_that_xla_compiles_is_fine_under_jit(analyse: Analyse) -> None:
 
 
 def test_decoding_after_training_is_fine(analyse: Analyse) -> None:
-    text = HEAD + MODEL + (
-        "model.compile('adam', 'mse')\nmodel.fit(x, np.zeros((512, 24, 20)), batch_size=64)\n\n"
-        "@tf.function\ndef read(batch):\n    out = model(batch)\n    return " + SEARCH + "\n\n"
-        "print(read(x[:64]))\n"
+    text = (
+        HEAD
+        + MODEL
+        + (
+            "model.compile('adam', 'mse')\nmodel.fit(x, np.zeros((512, 24, 20)), batch_size=64)\n\n"
+            "@tf.function\ndef read(batch):\n    out = model(batch)\n    return " + SEARCH + "\n\n"
+            "print(read(x[:64]))\n"
+        )
     )
     assert named(analyse(text), NAME) == []
 
 
 def test_once_in_a_hundred_steps_is_fine(analyse: Analyse) -> None:
-    text = HEAD + MODEL + (
-        "opt = tf.keras.optimizers.Adam()\n"
-        "ds = tf.data.Dataset.from_tensor_slices(x).batch(64).prefetch(2)\n\n"
-        "@tf.function\ndef step(batch):\n"
-        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(batch))\n"
-        "    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))\n\n"
-        "for i, batch in enumerate(ds):\n    step(batch)\n    if i % 100 == 0:\n        out = model(batch)\n"
-        "        " + SEARCH + "\n"
+    text = (
+        HEAD
+        + MODEL
+        + (
+            "opt = tf.keras.optimizers.Adam()\n"
+            "ds = tf.data.Dataset.from_tensor_slices(x).batch(64).prefetch(2)\n\n"
+            "@tf.function\ndef step(batch):\n"
+            "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(batch))\n"
+            "    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), "
+            "model.trainable_variables))\n\n"
+            "for i, batch in enumerate(ds):\n    step(batch)\n    if i % 100 == 0:\n        out = model(batch)\n"
+            "        " + SEARCH + "\n"
+        )
     )
     assert named(analyse(text), NAME) == []
 
@@ -69,7 +85,9 @@ def test_judge_by_time_on_the_cpu(rule: Callable[[str], Check]) -> None:
     finding = finding_at(check, 14, ops=("CTCBeamSearchDecoder",))
 
     def ran(device: str, ms: float | None) -> Placement:
-        return Placement("CTCBeamSearchDecoder", 1, device, predicted=device == "cpu", spot=Spot("train.py", 14), ms=ms)
+        return Placement(
+            "CTCBeamSearchDecoder", 1, device, predicted=device == "cpu", spot=Spot("train.py", 14), ms=ms
+        )
 
     verdicts = [
         check.judge(finding, evidence_of(10.0, placements=(placement,)))

@@ -25,7 +25,8 @@ def test_fit_in_the_block(analyse: Analyse) -> None:
 
 def test_evaluation_in_the_block_is_fine(analyse: Analyse) -> None:
     text = HEAD + (
-        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), tf.keras.layers.Dense(1)])\n"
+        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), "
+        "tf.keras.layers.Dense(1)])\n"
         "model.compile('adam', 'mse')\nmodel.fit(x, x[:, :1], batch_size=512)\n"
         "with tf.device('/device:CPU:0'):\n    model.evaluate(x, x[:, :1], batch_size=512)\n"
     )
@@ -46,8 +47,10 @@ def test_augmentation_made_in_the_block_is_fine(analyse: Analyse) -> None:
 
 def test_block_inside_the_loss(analyse: Analyse) -> None:
     text = HEAD + (
-        "def loss(y, p):\n    with tf.device('/cpu:0'):\n        return tf.reduce_mean(tf.linalg.svd(y - p)[0])\n\n"
-        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), tf.keras.layers.Dense(1)])\n"
+        "def loss(y, p):\n    with tf.device('/cpu:0'):\n"
+        "        return tf.reduce_mean(tf.linalg.svd(y - p)[0])\n\n"
+        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), "
+        "tf.keras.layers.Dense(1)])\n"
         "model.compile('adam', loss)\nmodel.fit(x, x[:, :1], batch_size=512)\n"
     )
     assert [f.location.line for f in named(analyse(text), NAME)] == [6]
@@ -55,7 +58,8 @@ def test_block_inside_the_loss(analyse: Analyse) -> None:
 
 def test_block_around_a_gradient_step(analyse: Analyse) -> None:
     text = HEAD + (
-        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), tf.keras.layers.Dense(1)])\n"
+        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), "
+        "tf.keras.layers.Dense(1)])\n"
         "opt = tf.keras.optimizers.Adam()\n\n"
         "@tf.function\ndef step(batch):\n"
         "    with tf.device('/CPU:0'):\n"

@@ -10,7 +10,10 @@ from tflint_gpu.findings import Verdict
 from tflint_gpu.trace.evidence import Placement, Spot
 
 NAME = "string-layer-in-model"
-HEAD = "import numpy as np\nimport tensorflow as tf\n\nwords = np.array([['red'], ['blue']] * 500)\nprice = np.random.rand(1000)\n"
+HEAD = (
+    "import numpy as np\nimport tensorflow as tf\n\nwords = np.array([['red'], ['blue']] * 500)\n"
+    "price = np.random.rand(1000)\n"
+)
 FUNCTIONAL = HEAD + (
     "inputs = tf.keras.Input((1,), dtype='string')\n"
     "look = tf.keras.layers.StringLookup(vocabulary=['red', 'blue'])\n"
@@ -32,7 +35,8 @@ def test_model_that_is_never_trained_is_fine(analyse: Analyse) -> None:
 def test_wrapper_for_export_is_fine(analyse: Analyse) -> None:
     text = HEAD + (
         "ids = np.random.randint(0, 3, (1000, 1))\n"
-        "model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Embedding(3, 8), tf.keras.layers.Flatten()])\n"
+        "model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Embedding(3, 8), "
+        "tf.keras.layers.Flatten()])\n"
         "model.compile('adam', 'mse')\nmodel.fit(ids, price, batch_size=100)\n"
         "raw = tf.keras.Input((1,), dtype='string')\n"
         "clean = tf.keras.layers.StringLookup(vocabulary=['red', 'blue'])(tf.strings.lower(raw))\n"
@@ -46,7 +50,8 @@ def test_preprocessing_model_in_the_pipeline_is_fine(analyse: Analyse) -> None:
         "prepare = tf.keras.Model(inputs, look(inputs))\n"
         "ds = tf.data.Dataset.from_tensor_slices((words, price)).batch(100)\n"
         "ds = ds.map(lambda w, p: (prepare(w), p), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)\n"
-        "model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Embedding(3, 8), tf.keras.layers.Flatten()])\n"
+        "model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Embedding(3, 8), "
+        "tf.keras.layers.Flatten()])\n"
         "model.compile('adam', 'mse')\nmodel.fit(ds)\n"
     )
     assert named(analyse(text), NAME) == []
@@ -96,3 +101,17 @@ def test_judge_finds_the_ops_that_keras_replays(rule: Callable[[str], Check]) ->
     assert judged.message is not None
     assert "predicted" in judged.message
     assert check.judge(finding, evidence_of(10.0)) is None
+
+
+def test_layer_of_a_sequential_model_is_found_where_it_enters(analyse: Analyse) -> None:
+    made = HEAD + "look = tf.keras.layers.StringLookup(vocabulary=['red', 'blue'])\n"
+    listed = made + (
+        "model = tf.keras.Sequential([\n    tf.keras.Input((1,), dtype='string'),\n    look,\n"
+        "    tf.keras.layers.Embedding(3, 8),\n    tf.keras.layers.Flatten(),\n])\n"
+    )
+    assert [f.location.line for f in named(analyse(listed + FIT), NAME)] == [9]
+    added = made + (
+        "model = tf.keras.Sequential()\nmodel.add(tf.keras.Input((1,), dtype='string'))\nmodel.add(look)\n"
+        "model.add(tf.keras.layers.Embedding(3, 8))\nmodel.add(tf.keras.layers.Flatten())\n"
+    )
+    assert [f.location.line for f in named(analyse(added + FIT), NAME)] == [9]

@@ -18,7 +18,8 @@ TRAIN = (
 CAP = (
     "import tensorflow as tf\n"
     "gpus = tf.config.list_physical_devices('GPU')\n"
-    "tf.config.set_logical_device_configuration(gpus[0], [tf.config.LogicalDeviceConfiguration(memory_limit=1024)])\n"
+    "tf.config.set_logical_device_configuration(gpus[0], "
+    "[tf.config.LogicalDeviceConfiguration(memory_limit=1024)])\n"
 )
 
 
@@ -38,7 +39,10 @@ def test_old_spelling_and_fraction_count_too(analyse: Analyse) -> None:
 
 
 def test_nearly_the_whole_card_is_no_cap(analyse: Analyse) -> None:
-    text = "import tensorflow as tf\noptions = tf.compat.v1.GPUOptions(per_process_gpu_memory_fraction=0.95)\n" + TRAIN
+    text = (
+        "import tensorflow as tf\noptions = tf.compat.v1.GPUOptions(per_process_gpu_memory_fraction=0.95)\n"
+        + TRAIN
+    )
     assert severities(analyse(text)) == []
 
 

@@ -19,7 +19,9 @@ def model_of(layer: str, before: str = "") -> str:
 
 
 def test_activation_given_as_function_is_the_default(analyse: Analyse) -> None:
-    text = model_of("tf.keras.layers.LSTM(64, activation=tf.nn.tanh, recurrent_activation=tf.keras.activations.sigmoid)")
+    text = model_of(
+        "tf.keras.layers.LSTM(64, activation=tf.nn.tanh, recurrent_activation=tf.keras.activations.sigmoid)"
+    )
     assert named(analyse(text), NAME) == []
 
 
@@ -53,7 +55,12 @@ def test_option_with_a_default_is_info(analyse: Analyse) -> None:
 
 
 def test_every_option_that_cudnn_lacks_is_named(analyse: Analyse) -> None:
-    for option in ("use_bias=False", "reset_after=False", "recurrent_activation='hard_sigmoid'", "use_cudnn=False"):
+    for option in (
+        "use_bias=False",
+        "reset_after=False",
+        "recurrent_activation='hard_sigmoid'",
+        "use_cudnn=False",
+    ):
         (found,) = named(analyse(model_of(f"tf.keras.layers.GRU(64, {option})")), NAME)
         assert option.split("=")[0] in found.message
         assert found.severity is Severity.WARNING
@@ -65,13 +72,18 @@ def test_layers_that_no_fused_kernel_exists_for_are_info(analyse: Analyse) -> No
 
 
 def test_cell_of_the_project_is_info(analyse: Analyse) -> None:
-    before = "class Leaky(tf.keras.layers.Layer):\n    state_size = 8\n    def call(self, x, states):\n        return x, states\n\n"
+    before = (
+        "class Leaky(tf.keras.layers.Layer):\n    state_size = 8\n    def call(self, x, states):\n"
+        "        return x, states\n\n"
+    )
     (found,) = named(analyse(model_of("tf.keras.layers.RNN(Leaky())", before)), NAME)
     assert found.severity is Severity.INFO
 
 
 def test_cells_in_a_stack_are_found_at_the_rnn(analyse: Analyse) -> None:
-    before = "cells = tf.keras.layers.StackedRNNCells([tf.keras.layers.GRUCell(64), tf.keras.layers.GRUCell(64)])\n"
+    before = (
+        "cells = tf.keras.layers.StackedRNNCells([tf.keras.layers.GRUCell(64), tf.keras.layers.GRUCell(64)])\n"
+    )
     (found,) = named(analyse(model_of("tf.keras.layers.RNN(cells)", before)), NAME)
     assert found.severity is Severity.WARNING
     assert "stacked GRU" in found.message
@@ -101,7 +113,8 @@ PADDED = (
     "texts = [[1, 2, 3], [4, 5]]\n"
     "rows = tf.keras.utils.pad_sequences(texts, maxlen=100)\n"
     "model = tf.keras.Sequential([\n"
-    "    tf.keras.layers.Embedding(5000, 64, mask_zero=True), tf.keras.layers.LSTM(64), tf.keras.layers.Dense(1)])\n"
+    "    tf.keras.layers.Embedding(5000, 64, mask_zero=True), tf.keras.layers.LSTM(64), "
+    "tf.keras.layers.Dense(1)])\n"
     "model.compile('adam', 'mse')\n"
     "model.fit(rows, rows[:, :1], batch_size=256)\n"
 )

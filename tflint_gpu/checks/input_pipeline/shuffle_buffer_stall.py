@@ -10,7 +10,7 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.sizes import sizes_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related
-from tflint_gpu.program.values import Items, Stage, constant
+from tflint_gpu.program.values import Items, Produced, Stage, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program
@@ -39,17 +39,19 @@ class ShuffleBufferStall(Check):
 
     def _shuffles(self, pipeline: Pipeline) -> Iterator[Finding]:
         for index, stage in pipeline.stages_of("shuffle"):
-            count = stage.call.constant("buffer_size")
-            if not isinstance(count, int) or stage.call.context.debug:
+            buffer = stage.call.argument("buffer_size")
+            count = constant(buffer)
+            if stage.call.context.debug or not (isinstance(count, int) or _whole_set(buffer)):
                 continue
             decoding = _decoding_stage(pipeline.stages[:index])
-            size = _element_bytes(pipeline.stages[:index], decoding)
-            held = count * size if size else None
-            if decoding and count >= self.options["decoded-elements"]:
+            size = _element_bytes(pipeline.stages[:index])
+            held = count * size if size and isinstance(count, int) else None
+            if decoding and (count is None or count >= self.options["decoded-elements"]):
+                files = "all files" if count is None else f"{count:,} files"
                 much = f" ({held / 1e6:,.0f} MB)" if held else ""
                 yield self.at(
                     stage.call,
-                    f"this buffer decodes {count:,} files{much} before the first batch of each epoch while the "
+                    f"this buffer decodes {files}{much} before the first batch of each epoch while the "
                     "GPU waits; shuffle the file names before decoding",
                     related=(Related(decoding.location, "the files are decoded here"),),
                 )
@@ -59,6 +61,12 @@ class ShuffleBufferStall(Check):
                     f"this buffer holds {held / 1e9:.1f} GB before the first batch of each epoch while the GPU "
                     "waits; shuffle indices or file names, or use a smaller buffer",
                 )
+
+
+def _whole_set(buffer: Value | None) -> bool:
+    """Say whether a buffer is as long as the data set: ``len(paths)``, ``ds.cardinality()``."""
+    made = buffer.call if isinstance(buffer, Produced) else buffer.origin if isinstance(buffer, Tensor) else None
+    return made is not None and made.callee.rpartition(".")[2] in ("len", "cardinality")
 
 
 def _decoding_stage(before: tuple[Stage, ...]) -> Stage | None:
@@ -74,11 +82,13 @@ def _decoding_stage(before: tuple[Stage, ...]) -> Stage | None:
     return found
 
 
-def _element_bytes(before: tuple[Stage, ...], decoding: Stage | None) -> int | None:
+def _element_bytes(before: tuple[Stage, ...]) -> int | None:
     """Return the bytes of one element: what the last resize makes, or a row of a literal array."""
-    if decoding is not None:
-        return next(filter(None, (_resized(stage) for stage in reversed(before))), None)
-    if any(stage.op in (*_SETTLES, "map", "window", "unbatch", "zip") for stage in before):
+    if any(stage.op in (*_SETTLES, "window", "unbatch", "zip") for stage in before):
+        return None
+    if size := next(filter(None, (_resized(stage) for stage in reversed(before))), None):
+        return size
+    if any(stage.op == "map" for stage in before):
         return None
     if before[0].op != "from_tensor_slices":
         return None

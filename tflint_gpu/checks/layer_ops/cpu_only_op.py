@@ -9,9 +9,11 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.program.kernels import cpu_only
+from tflint_gpu.program.values import Tensor
 
 if TYPE_CHECKING:
     from tflint_gpu.program.kernels import CpuOnlyOp
+    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -51,12 +53,19 @@ class CpuOnlyOpInStep(Check):
             jit = compiled(call, program)
             if jit == "yes" and op.xla_ok:
                 continue
-            severity = Severity.INFO if jit == "auto" and op.xla_ok else None
+            quiet = (jit == "auto" and op.xla_ok) or _few_numbers(call)
+            severity = Severity.INFO if quiet else None
             yield self.at(call, _message(call.callee, op, jit), severity=severity, ops=tuple(op.ops))
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the time that the op takes on the CPU in each step."""
         return judge_placement(finding, evidence)
+
+
+def _few_numbers(call: Call) -> bool:
+    """Say whether the op works on an index vector: ``tf.random.shuffle(tf.range(n))`` copies next to nothing."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, Tensor) and first.origin is not None and first.origin.callee == "tf.range"
 
 
 def _message(api: str, op: CpuOnlyOp, jit: str) -> str:

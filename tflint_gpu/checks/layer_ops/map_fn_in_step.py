@@ -131,9 +131,19 @@ def _takes_slice(call: Call, loop: Loop) -> bool:
         if slices_by(value, loop):
             return True
         for part in walk(value):
-            if isinstance(part, Tensor) and part.parents == (loop.iterable,) and isinstance(loop.iterable, Tensor):
-                return not _is_range(loop.iterable)
+            if isinstance(part, Tensor) and len(part.parents) == 1 and _is_row(part.parents[0], loop):
+                return True
     return False
+
+
+def _is_row(source: Value, loop: Loop) -> bool:
+    """Say whether the loop draws from the tensor `source`, alone or beside others in ``zip`` or ``enumerate``."""
+    drawn = loop.iterable
+    if isinstance(drawn, Produced) and drawn.callee in ("builtins.zip", "builtins.enumerate"):
+        tensors: tuple[Value | None, ...] = drawn.call.args
+    else:
+        tensors = (drawn,)
+    return isinstance(source, Tensor) and not _is_range(source) and any(source is tensor for tensor in tensors)
 
 
 def _is_range(value: Value) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.checks.architecture import is_symbolic, made_of
+from tflint_gpu.checks.architecture import is_symbolic, place_of_layer
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.findings import Finding, Location, Severity
 from tflint_gpu.program.values import Call, Produced, walk
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.views import Model, Program
+    from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
 _LOOKUPS = ("LookupTableFindV2", "LookupTableFind")
@@ -67,20 +67,21 @@ class StringLayerInModel(Check):
                 continue
             for made in model.layers:
                 if made.callee in LAYERS and _works_on_text(made):
-                    yield self._layer(_application(made, model, program), made)
+                    yield self._layer(place_of_layer(made, model, program), made)
         for call in program.calls_to("keras.layers.Layer.__call__"):
             layer = call.receiver
             if not isinstance(layer, Produced) or layer.callee not in LAYERS or not _works_on_text(layer.call):
                 continue
             if "model" in call.context.regions and not is_symbolic(call) and in_training_step(call, program):
-                yield self._layer(call, layer.call)
+                yield self._layer(call.location, layer.call)
 
-    def _layer(self, place: Call, made: Call) -> Finding:
+    def _layer(self, place: Location, made: Call) -> Finding:
         name = made.callee.rpartition(".")[2]
         return self.at(
             place,
             f"{name} in the trained model runs on the CPU in every step while the GPU waits, and keeps XLA off; "
             "apply it in Dataset.map",
+            qualname=made.qualname,
             ops=LAYERS[made.callee],
         )
 
@@ -107,12 +108,3 @@ def _works_on_text(made: Call) -> bool:
         return True
     parts = walk(made.argument("feature_columns", 0))
     return any(isinstance(part, Produced) and any(word in part.callee for word in _TEXT_COLUMNS) for part in parts)
-
-
-def _application(made: Call, model: Model, program: Program) -> Call:
-    """Return the call that applies the layer `made` to the model's symbolic tensors, else where it was made."""
-    for call in program.calls_to("keras.layers.Layer.__call__"):
-        layer = call.receiver
-        if isinstance(layer, Produced) and layer.call is made and (made_of(model, call) or call in model.calls):
-            return call
-    return made

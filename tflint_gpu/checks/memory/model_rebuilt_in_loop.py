@@ -9,13 +9,13 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
-from tflint_gpu.program.values import Const, Produced, options_of, walk
+from tflint_gpu.program.values import Const, Element, Parameter, Produced, Unknown, walk
 from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Loop
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.values import Call, Value
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 
@@ -28,6 +28,8 @@ SHORT = 3
 #: Rounds up to which compiling again is a stage of training, as in freezing and fine-tuning.
 STAGES = 4
 
+_TRAININGS = frozenset({"keras.Model.fit", "keras.Model.fit_generator", "keras.Model.train_on_batch"})
+_USES = frozenset({"keras.Model.predict", "keras.Model.predict_on_batch", "keras.Model.__call__"})
 _CLEARS = ("keras.backend.clear_session", "tf.compat.v1.reset_default_graph", "keras.backend.reset_uids")
 _FRESH_PROCESS = ("multiprocessing.Process", "subprocess.run", "subprocess.Popen", "subprocess.check_call")
 
@@ -35,93 +37,121 @@ _FRESH_PROCESS = ("multiprocessing.Process", "subprocess.run", "subprocess.Popen
 class ModelRebuiltInLoop(Check):
     """A model that is built, compiled or fitted for one epoch anew in every round of a loop."""
 
-    needles: ClassVar[tuple[str, ...]] = (".fit", "train_on_batch", ".compile", "GradientTape")
+    needles: ClassVar[tuple[str, ...]] = (
+        ".fit",
+        "train_on_batch",
+        ".compile",
+        "GradientTape",
+        "apply_gradients",
+        "minimize",
+        "load_model",
+        "applications",
+        "Model(",
+        "Sequential",
+    )
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield constructions, compiles and one-epoch fits in loops that nothing clears."""
         if program.target.on_tensorflow:
-            yield from loudest((*self._built(program), *self._compiled(program), *self._in_callbacks(program)))
+            yield from loudest((*self._built(program), *self._loaded(program)))
+            yield from loudest((*self._compiled(program), *self._in_callbacks(program)))
             yield from loudest(self._fitted(program))
 
     def _built(self, program: Program) -> Iterator[Finding]:
         for run in program.runs:
-            model = run.model
-            if run.call is None or model is None or model.call is None or model.call.context.debug:
+            made = run.model.call if run.model else None
+            if made is None or made.context.debug:
                 continue
-            loop = next(
-                (loop for loop in run.call.context.all_loops if loop in model.call.context.all_loops), None
-            )
+            context = run.call.context if run.call else run.context
+            loop = next((loop for loop in context.all_loops if loop in made.context.all_loops), None)
             if loop is None or _clears(loop):
                 continue
             if (severity := _weight(loop, run)) is not None:
-                yield self.at(
-                    model.call,
+                yield self._in_loop(
+                    made,
+                    loop,
                     "a new model in every round: its step is traced and compiled again while the GPU waits, and "
                     "old ones stay in memory; build it once, or call clear_session() first",
-                    severity=severity,
-                    related=(Related(loop.location, "in this loop"),),
+                    severity,
+                )
+
+    def _loaded(self, program: Program) -> Iterator[Finding]:
+        """One and the same model, read again in every round to predict with."""
+        for model in program.models:
+            made = model.call
+            if made is None or model.kind not in ("loaded", "application") or made.context.debug:
+                continue
+            loop = next(iter(made.context.all_loops), None)
+            if loop is None or loop.kind == "comprehension" or (loop.count is not None and loop.count <= STAGES):
+                continue
+            used = any(call.callee in _USES and call.receiver is model for call in loop.calls)
+            if used and not _clears(loop) and not _differs(_arguments(made), loop):
+                yield self._in_loop(
+                    made,
+                    loop,
+                    "the same model is loaded in every round: reading, building and tracing it takes seconds in "
+                    "which the GPU waits; load it once before the loop",
                 )
 
     def _compiled(self, program: Program) -> Iterator[Finding]:
         for call in program.calls_to("keras.Model.compile"):
-            model, loops = call.receiver, call.context.all_loops
-            if not isinstance(model, Model) or not model.trained or call.context.debug or not loops:
+            model = call.receiver
+            if not isinstance(model, Model) or not model.trained or call.context.debug:
                 continue
             built = model.call.context.all_loops if model.call else ()
-            loop = next((loop for loop in loops if loop not in built), None)
-            if loop is None or _trainings(loop) == 0 or _clears(loop):
+            loop = next((loop for loop in call.context.all_loops if loop not in built), None)
+            if loop is None or not _trains(loop) or _clears(loop):
                 continue
-            rounds = loop.count
-            if rounds is not None and rounds <= STAGES:
-                continue
-            yield self.at(
-                call,
-                "compile() in every round drops the traced step, so Keras traces and compiles it again while the "
-                "GPU waits; compile once before the loop",
-                severity=Severity.INFO if rounds is not None and rounds <= FOLDS else None,
-                related=(Related(loop.location, "in this loop"),),
-            )
+            if loop.count is None or loop.count > STAGES:
+                yield self._in_loop(
+                    call,
+                    loop,
+                    "compile() in every round drops the traced step, so Keras traces and compiles it again "
+                    "while the GPU waits; compile once before the loop",
+                    Severity.INFO if loop.count is not None and loop.count <= FOLDS else None,
+                )
 
     def _in_callbacks(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls_to("keras.Model", "keras.Sequential"):
-            region = call.context.region
-            if (
-                region in ("epoch-callback", "batch-callback")
-                and not call.context.debug
-                and not call.context.periodic
-            ):
-                when = "batch" if region == "batch-callback" else "epoch"
-                yield self.at(
-                    call,
-                    f"a new model in every {when}: its predict is traced again each time while training waits; "
-                    "build it once in __init__ or on_train_begin",
-                    severity=None if when == "batch" else Severity.INFO,
+        for call in program.calls_to("keras.Model", "keras.Sequential", "keras.Model.compile"):
+            region, context = call.context.region, call.context
+            if region not in ("epoch-callback", "batch-callback") or context.debug or context.all_guards:
+                continue
+            when = "batch" if region == "batch-callback" else "epoch"
+            if call.callee.endswith(".compile"):
+                message = (
+                    f"compile() in every {when} drops the traced step, and Keras traces and compiles it again "
+                    "while the GPU waits; set the optimizer's attributes instead"
                 )
+                yield self.at(call, message)
+            else:
+                message = (
+                    f"a new model in every {when}: its predict is traced again each time while training waits; "
+                    "build it once in __init__ or on_train_begin"
+                )
+                yield self.at(call, message, severity=None if when == "batch" else Severity.INFO)
 
     def _fitted(self, program: Program) -> Iterator[Finding]:
         """A loop of fits of one epoch over the same data pays the start and end of fit in every epoch."""
         for run in program.runs:
             call = run.call
-            if (
-                run.kind != "fit"
-                or call is None
-                or call.context.debug
-                or run.data is None
-                or not call.context.loops
-            ):
+            if run.kind != "fit" or call is None or call.context.debug or run.model is None:
                 continue
-            loop = call.context.loops[0]
-            built = run.model.call.context.all_loops if run.model and run.model.call else ()
-            if loop in built or run.model is None or (loop.count is not None and loop.count <= FOLDS):
+            loop = next(iter(call.context.loops), None)
+            built = run.model.call.context.all_loops if run.model.call else ()
+            if loop is None or loop in built or (loop.count is not None and loop.count <= FOLDS):
                 continue
-            if _epochs(run) == 1 and not _drawn_in(run, loop) and not _carries_on(call):
-                yield self.at(
+            if _epochs(run) == 1 and "initial_epoch" not in call.kwargs and not _differs(_arguments(call), loop):
+                yield self._in_loop(
                     call,
-                    "fit() for one epoch in a loop sets up data, callbacks and metrics again in every round while "
-                    "the GPU waits; one fit(epochs=n) with callbacks does the same",
-                    severity=Severity.INFO,
-                    related=(Related(loop.location, "the loop"),),
+                    loop,
+                    "fit() for one epoch in a loop sets up data, callbacks and metrics again in every round "
+                    "while the GPU waits; one fit(epochs=n) with callbacks does the same",
+                    Severity.INFO,
                 )
+
+    def _in_loop(self, call: Call, loop: Loop, message: str, severity: Severity | None = None) -> Finding:
+        related = (Related(loop.location, "in this loop"),)
+        return self.at(call, message, severity=severity, related=related)
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the tracing of step functions that were made more than once, and by the compile bucket."""
@@ -144,9 +174,8 @@ def _clears(loop: Loop) -> bool:
     return any(call.callee in _CLEARS or call.callee in _FRESH_PROCESS for call in loop.calls)
 
 
-def _trainings(loop: Loop) -> int:
-    wanted = ("fit", "fit_generator", "train_on_batch")
-    return sum(call.callee in tuple(f"keras.Model.{name}" for name in wanted) for call in loop.calls)
+def _trains(loop: Loop) -> bool:
+    return any(call.callee in _TRAININGS for call in loop.calls)
 
 
 def _epochs(run: TrainingRun) -> int | None:
@@ -161,13 +190,12 @@ def _epochs(run: TrainingRun) -> int | None:
 
 def _weight(loop: Loop, run: TrainingRun) -> Severity | None:
     """Return how loud a rebuild in `loop` is: a few rounds of long training are no fault at all."""
-    epochs = 1 if run.kind == "train_on_batch" else _epochs(run)
-    short = epochs is not None and epochs <= SHORT
+    epochs = _epochs(run) if run.kind == "fit" else 1 if run.kind == "train_on_batch" else None
+    if epochs is not None and epochs <= SHORT:
+        return Severity.WARNING
     if loop.count is not None and loop.count > FOLDS:
-        return Severity.WARNING if short or epochs is None else Severity.INFO
-    if loop.count is None and not short:
-        return None if _is_split(loop) or epochs is None else Severity.INFO
-    return Severity.WARNING if short else None
+        return Severity.INFO
+    return Severity.INFO if loop.count is None and epochs is not None and not _is_split(loop) else None
 
 
 def _is_split(loop: Loop) -> bool:
@@ -178,12 +206,18 @@ def _is_split(loop: Loop) -> bool:
     )
 
 
-def _drawn_in(run: TrainingRun, loop: Loop) -> bool:
-    """Say whether the data differ from round to round, or may."""
-    known = run.pipeline is not None or all(isinstance(v, (Produced, Const)) for v in options_of(run.data))
-    return not known or any(getattr(part, "source", None) is loop.iterable for part in walk(run.data))
+def _arguments(call: Call) -> tuple[Value, ...]:
+    return (*call.args, *call.kwargs.values())
 
 
-def _carries_on(call: Call) -> bool:
-    """Say whether the loop counts epochs through ``initial_epoch``, or trains a stateful net between resets."""
-    return "initial_epoch" in call.kwargs or call.constant("shuffle") is False
+def _differs(values: tuple[Value, ...], loop: Loop) -> bool:
+    """Say whether one of `values` may change from round to round: drawn by the loop, made in it, or not known."""
+    for value in values:
+        for part in walk(value):
+            if isinstance(part, (Unknown, Parameter)):
+                return True
+            if isinstance(part, Element) and part.source is loop.iterable:
+                return True
+            if isinstance(part, Produced) and loop in part.call.context.all_loops:
+                return True
+    return False

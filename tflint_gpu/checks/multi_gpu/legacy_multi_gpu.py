@@ -9,7 +9,7 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding
 from tflint_gpu.program.context import Loop, Scope
-from tflint_gpu.program.values import Const, Operation, walk
+from tflint_gpu.program.values import Attribute, Const, Element, Operation, Produced, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call
@@ -23,6 +23,9 @@ _TOWERS = (
     "tf.gradients",
     "tf.compat.v1.gradients",
 )
+
+
+_DEVICE_LISTS = ("tf.config.list_logical_devices", "tf.config.list_physical_devices")
 
 
 class LegacyMultiGpu(Check):
@@ -58,8 +61,12 @@ class LegacyMultiGpu(Check):
 
 
 def _numbered_gpu(call: Call) -> Scope | None:
-    """Return the device block around `call` whose GPU a loop numbers: ``tf.device(f"/gpu:{i}")``."""
+    """Return the device block around `call` whose GPU a loop names: ``tf.device(f"/gpu:{i}")``, ``gpu.name``."""
     scope = call.context.scope("device")
+    if scope is not None and isinstance(scope.value, Attribute) and scope.value.name == "name":
+        drawn = scope.value.base
+        source = drawn.source if isinstance(drawn, Element) else None
+        return scope if isinstance(source, Produced) and source.callee in _DEVICE_LISTS else None
     if scope is None or not isinstance(scope.value, Operation) or scope.value.operator not in ("format", "+"):
         return None
     words = "".join(str(part.value) for part in walk(scope.value) if isinstance(part, Const)).lower()

@@ -54,7 +54,7 @@ class XlaWithStrategy(Check):
                     yield self._at(function.made, strategy)
 
     def _at(self, call: Call, strategy: Call) -> Finding:
-        place = call.places.get("jit_compile", call.location)
+        place = call.place_of("jit_compile")
         return self.at(
             place,
             _WHY,
