@@ -182,7 +182,8 @@ class Placement:
     """Ops of one type from one line: where they ran, or would run on a GPU machine when `predicted`.
 
     `device` is ``cpu`` or ``gpu``; `ms` their time per step; `reason` in words (``no GPU kernel for AsString`` …);
-    `in_step` says that they belong to the training step, not to input or set-up.
+    `in_step` says that they belong to the training step, not to input or set-up. `bytes` is what the largest of them
+    reads and writes, unknown dimensions counted as one; None where a rank is unknown.
     """
 
     op: str
@@ -196,6 +197,7 @@ class Placement:
     reason: str = ""
     in_step: bool = True
     jit: bool = False
+    bytes: int | None = None
 
 
 @dataclass(frozen=True)

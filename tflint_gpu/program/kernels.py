@@ -1,0 +1,170 @@
+"""Which ops and public functions have no GPU kernel, from tables generated out of TensorFlow's kernel registry.
+
+``scripts/generate_kernel_table.py`` makes the tables and says how; they name the version they were made from.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.values import Call, Value
+
+#: Kinds of tensor that a condition can ask for, and the calls that make one (prefixes of canonical names).
+_MAKERS = {
+    "sparse": ("tf.SparseTensor", "tf.sparse.", "tf.io.parse_single_sequence", "tf.compat.v1.SparseTensor"),
+    "ragged": ("tf.RaggedTensor.from_", "tf.ragged.", "tf.strings.split", "tf.RaggedTensor.with_"),
+}
+#: Functions of these modules that give back ordinary tensors.
+_DENSE = ("tf.sparse.to_dense", "tf.sparse.reduce_", "tf.sparse.sparse_dense_matmul", "tf.ragged.range.to_tensor")
+
+
+@dataclass(frozen=True)
+class CpuOnlyOp:
+    """What a call becomes that no GPU kernel takes.
+
+    `ops` are the op types, those of the gradient last; `xla_ok` says whether XLA compiles the call (None: not
+    tried), tried on a CPU; `replacement` is what to use instead, "" where nothing better is known.
+    """
+
+    ops: tuple[str, ...]
+    xla_ok: bool | None
+    replacement: str
+
+
+def cpu_only(api_name: str, call: Call | None = None) -> CpuOnlyOp | None:
+    """Return the CPU-only ops that a call of `api_name` (canonical: ``tf.image.resize``) becomes, None for none.
+
+    Functions whose op depends on an argument need `call`; where that argument is not known, the answer is None.
+    """
+    for entry in _entries_of(api_name):
+        if entry["ops"] and all(_holds(condition, call) for condition in entry["when"]):
+            ops = (*entry["ops"], *entry["gradient_ops"])
+            return CpuOnlyOp(ops, entry["xla"], _replacement(ops, api_name))
+    return None
+
+
+def xla_refuses(api_name: str, call: Call | None = None) -> tuple[str, ...]:
+    """Return the ops in a call of `api_name` that XLA cannot compile; empty where it can, or nothing is known."""
+    for entry in _entries_of(api_name):
+        if not entry["xla"] and all(_holds(condition, call) for condition in entry["when"]):
+            return tuple(entry["refused"] or entry["ops"])
+    return ()
+
+
+def _entries_of(api_name: str) -> list[dict[str, Any]]:
+    """Return the entries of an API; the raw op functions follow from the op table."""
+    if api_name.startswith("tf.raw_ops."):
+        op = api_name.removeprefix("tf.raw_ops.")
+        table = kernel_table()
+        if op not in table.cpu_only:
+            return []
+        return [{"when": [], "ops": [op], "gradient_ops": [], "xla": op in table.xla, "refused": [op]}]
+    return _apis().get(api_name, [])
+
+
+@functools.cache
+def _apis() -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in _read("apis.json")["entries"]:
+        for name in entry["names"]:
+            found.setdefault(name, []).append(entry)
+    return found
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = resources.files("tflint_gpu.program").joinpath("data").joinpath(name).read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def _holds(condition: dict[str, Any], call: Call | None) -> bool:
+    """Say whether `call` certainly meets a condition on one argument."""
+    if call is None:
+        return False
+    value = call.argument(condition["argument"], condition["position"])
+    if "kind" in condition:
+        return _made_as(value, condition["kind"])
+    literal = _literal(value)
+    known = value is None or literal is not None
+    return known and literal in condition["values"]
+
+
+def _literal(value: Value | None) -> Any:
+    """Return a constant's value; ``tf.image.ResizeMethod.BICUBIC`` counts as ``"bicubic"``; None for the rest."""
+    from tflint_gpu.program.values import Const, External
+
+    if isinstance(value, Const):
+        return value.value.lower() if isinstance(value.value, str) else value.value
+    if isinstance(value, External) and ".ResizeMethod." in value.name:
+        return value.name.rpartition(".")[2].lower().replace("nearest_neighbor", "nearest")
+    return None
+
+
+def _made_as(value: Value | None, kind: str) -> bool:
+    """Say whether `value` came straight out of a call that makes sparse or ragged tensors."""
+    from tflint_gpu.program.values import Produced, Tensor
+
+    origin = value.origin if isinstance(value, Tensor) else value.call if isinstance(value, Produced) else None
+    if origin is None or origin.callee.startswith(_DENSE):
+        return False
+    return origin.callee.startswith(_MAKERS[kind])
+
+
+def _replacement(ops: tuple[str, ...], api_name: str) -> str:
+    """Return what to use instead of the first op that something is known for."""
+    texts = _read_once("replacements.json")
+    if api_name in texts:
+        return str(texts[api_name])
+    for op in ops:
+        fitting = max((key for key in texts if key.endswith("*") and op.startswith(key[:-1])), key=len, default=op)
+        if op in texts or fitting in texts:
+            return str(texts.get(op, texts.get(fitting, "")))
+    return ""
+
+
+@functools.cache
+def _read_once(name: str) -> dict[str, Any]:
+    return _read(name)
+
+
+@dataclass(frozen=True)
+class KernelTable:
+    """The op half of the tables: TensorFlow's `version`, ops without a GPU kernel, GPU kernels, XLA's ops.
+
+    A kernel in `gpu` is ``[{type attribute: allowed types}, works in host memory]``.
+    """
+
+    version: str
+    cpu_only: frozenset[str]
+    gpu: dict[str, list[tuple[dict[str, list[str]], bool]]]
+    xla: frozenset[str]
+
+    def place(self, op: str, types: dict[str, str]) -> tuple[str | None, str]:
+        """Return (``cpu`` | ``gpu``, why) for an op with these type attributes; (None, "") for an unknown op.
+
+        `why` is ``no-kernel``, ``dtype``, ``host-memory`` or "", as the probe has it.
+        """
+        if op in self.cpu_only:
+            return "cpu", "no-kernel"
+        if op not in self.gpu:
+            return None, ""
+        fitting = [host for allowed, host in self.gpu[op] if _accepts(allowed, types)]
+        if not fitting:
+            return "cpu", "dtype"
+        return ("cpu", "host-memory") if all(fitting) else ("gpu", "")
+
+
+def _accepts(allowed: dict[str, list[str]], types: dict[str, str]) -> bool:
+    return all(set(types[name].split(",")) <= set(kinds) for name, kinds in allowed.items() if name in types)
+
+
+@functools.cache
+def kernel_table() -> KernelTable:
+    """Return the shipped op table."""
+    raw = _read("kernels.json")
+    return KernelTable(raw["tensorflow"], frozenset(raw["cpu_only"]), raw["gpu"], frozenset(raw["xla"]))

@@ -1,0 +1,112 @@
+"""From the probe's records of ops to placements: reasons in words, predictions from the shipped table, times."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tflint_gpu.program.kernels import kernel_table
+from tflint_gpu.trace.evidence import Placement, Spot
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.profile.summary import OpTime, ProfileSummary
+
+_REASONS = {
+    "no-kernel": "no GPU kernel for {op}",
+    "dtype": "no GPU kernel of {op} for {dtypes}",
+    "host-memory": "the GPU kernel of {op} for {dtypes} works in host memory",
+    "asked": "tf.device puts {op} on the CPU",
+    "python": "{op} runs Python code",
+}
+
+
+def placements(
+    records: Iterable[dict[str, Any]],
+    profile: ProfileSummary | None = None,
+    *,
+    keras_auto_jit: bool = False,
+) -> tuple[Placement, ...]:
+    """Return the placements of the probe's `records` (see ``probe/placement.py``; ``spot`` is a raw spot or None).
+
+    Records without a device come from a TensorFlow without CUDA: the table shipped with tflint-gpu predicts for
+    them and the reason says so. `keras_auto_jit` says that Keras 3 would compile the step with XLA on a GPU, where
+    an op that XLA does not know ends the run. Times are taken from `profile` by node name.
+    """
+    times = _Times((*profile.host_ops, *profile.device_ops, *profile.python_ops) if profile else ())
+    found = [_placement(record, times, keras_auto_jit) for record in records]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(placement: Placement) -> tuple[Any, ...]:
+    """Work that leaves the GPU first, then by line."""
+    spot = placement.spot
+    return (placement.device != "cpu", spot is None, (spot.path, spot.line) if spot else ("", 0), placement.op)
+
+
+def _placement(record: dict[str, Any], times: _Times, keras_auto_jit: bool) -> Placement:
+    device, why, basis = record["device"], record["why"], ""
+    predicted = record["basis"] != "ran"
+    if record["basis"] == "none" and why not in ("python", "asked"):
+        device, why = kernel_table().place(record["op"], record["types"])
+        basis = f" (by the kernels of TensorFlow {kernel_table().version})" if device == "cpu" else ""
+    reason = _REASONS.get(why, "").format(op=record["op"], dtypes=", ".join(record["types"].values()))
+    jit = record["jit"]
+    if predicted and (jit or (keras_auto_jit and record["in_step"])) and why != "host-memory":
+        device, reason = _compiled(record, jit, device, reason)
+    return Placement(
+        op=record["op"],
+        count=record["count"],
+        device=device or "unknown",
+        predicted=predicted,
+        spot=_spot(record),
+        ms=times.of(record),
+        dtypes=tuple(record["dtypes"]),
+        function=record["function"],
+        reason=reason + basis if reason else "",
+        in_step=record["in_step"],
+        jit=jit,
+        bytes=record["bytes"],
+    )
+
+
+def _compiled(record: dict[str, Any], jit: bool, device: str | None, reason: str) -> tuple[str | None, str]:
+    """Return device and reason of an op that XLA has to compile, or the run fails.
+
+    Only what has no GPU kernel either is called a failure: XLA takes some ops by another way than a kernel.
+    """
+    op = record["op"]
+    compiles = record["compiles"] if record["compiles"] is not None else op in kernel_table().xla
+    if compiles:
+        return "gpu", ""
+    if device != "cpu":
+        return device, reason
+    by = "XLA" if jit else "XLA, which Keras 3 uses on a GPU"
+    return "cpu", f"{op} cannot be compiled by {by}: this will fail"
+
+
+def _spot(record: dict[str, Any]) -> Spot | None:
+    raw = record.get("spot")
+    return Spot(raw["path"], raw["line"], raw.get("cell"), raw.get("function", "")) if raw else None
+
+
+class _Times:
+    """Host and device times of a profile by op, found again by node name.
+
+    A node keeps the end of its name when its function is inlined into another: ``while/body/resize/ResizeBicubic``.
+    """
+
+    def __init__(self, ops: Iterable[OpTime]) -> None:
+        self._by_end: dict[tuple[str, str], list[OpTime]] = collections.defaultdict(list)
+        for op in ops:
+            if not op.in_input:
+                self._by_end[op.op, op.name.rpartition("/")[2]].append(op)
+
+    def of(self, record: dict[str, Any]) -> float | None:
+        """Return the ms per step of all nodes of a record; None where the profile shows none of them."""
+        found: dict[str, float] = {}
+        for name in record["names"]:
+            for op in self._by_end.get((record["op"], name.rpartition("/")[2]), ()):
+                if op.name == name or op.name.endswith("/" + name):
+                    found[op.name] = op.ms
+        return sum(found.values()) if found else None
