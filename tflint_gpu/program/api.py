@@ -13,7 +13,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     name: tuple(parameters.split())
     for name, parameters in {
         # --- tf.data: transformations
-        "tf.data.Dataset.map": "map_func num_parallel_calls deterministic synchronous use_unbounded_threadpool name",
+        "tf.data.Dataset.map": "map_func num_parallel_calls deterministic synchronous "
+        "use_unbounded_threadpool name",
         "tf.data.Dataset.batch": "batch_size drop_remainder num_parallel_calls deterministic name",
         "tf.data.Dataset.padded_batch": "batch_size padded_shapes padding_values drop_remainder name",
         "tf.data.Dataset.ragged_batch": "batch_size drop_remainder row_splits_dtype name",
@@ -69,12 +70,14 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "num_parallel_calls",
         "tf.data.experimental.shuffle_and_repeat": "buffer_size count seed",
         "tf.data.experimental.prefetch_to_device": "device buffer_size",
-        "keras.utils.image_dataset_from_directory": "directory labels label_mode class_names color_mode batch_size "
+        "keras.utils.image_dataset_from_directory": "directory labels label_mode class_names "
+        "color_mode batch_size"
         "image_size shuffle seed validation_split subset interpolation follow_links crop_to_aspect_ratio "
         "pad_to_aspect_ratio data_format format verbose",
         "keras.utils.text_dataset_from_directory": "directory labels label_mode class_names batch_size max_length "
         "shuffle seed validation_split subset follow_links verbose",
-        "keras.utils.audio_dataset_from_directory": "directory labels label_mode class_names batch_size sampling_rate "
+        "keras.utils.audio_dataset_from_directory": "directory labels label_mode class_names "
+        "batch_size sampling_rate"
         "output_sequence_length ragged shuffle seed validation_split subset follow_links verbose",
         "keras.utils.timeseries_dataset_from_array": "data targets sequence_length sequence_stride sampling_rate "
         "batch_size shuffle seed start_index end_index",
@@ -118,7 +121,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "keras.optimizers.Optimizer.apply_gradients": "grads_and_vars name",
         "keras.optimizers.Optimizer.apply": "grads trainable_variables",
         "keras.optimizers.Optimizer.minimize": "loss var_list tape",
-        "keras.callbacks.ModelCheckpoint": "filepath monitor verbose save_best_only save_weights_only mode save_freq",
+        "keras.callbacks.ModelCheckpoint": "filepath monitor verbose save_best_only save_weights_only "
+        "mode save_freq",
         "keras.callbacks.TensorBoard": "log_dir histogram_freq write_graph write_images write_steps_per_second "
         "update_freq profile_batch embeddings_freq",
         "keras.callbacks.LambdaCallback": "on_epoch_begin on_epoch_end on_train_begin on_train_end "
@@ -131,7 +135,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "tf.py_function": "func inp Tout name",
         "tf.numpy_function": "func inp Tout stateful name",
         "tf.compat.v1.py_func": "func inp Tout stateful name",
-        "tf.map_fn": "fn elems dtype parallel_iterations back_prop swap_memory infer_shape name fn_output_signature",
+        "tf.map_fn": "fn elems dtype parallel_iterations back_prop swap_memory infer_shape name "
+        "fn_output_signature",
         "tf.vectorized_map": "fn elems fallback_to_while_loop",
         "tf.scan": "fn elems initializer parallel_iterations",
         "tf.foldl": "fn elems initializer",
@@ -173,10 +178,11 @@ DATASET_SOURCES: dict[str, str] = {
         for name in SIGNATURES
         if name.startswith("tf.data.")
         and name.rpartition(".")[2]
-        in (
-            "from_tensor_slices from_tensors from_generator range list_files random load TFRecordDataset "
-            "TextLineDataset FixedLengthRecordDataset CsvDataset make_csv_dataset make_batched_features_dataset"
-        ).split()
+        in """
+    from_tensor_slices from_tensors from_generator range list_files random load TFRecordDataset
+    TextLineDataset FixedLengthRecordDataset CsvDataset make_csv_dataset
+    make_batched_features_dataset
+    """.split()
     },
     "tf.data.experimental.SqlDataset": "SqlDataset",
     "tf.data.experimental.RandomDataset": "random",
@@ -287,9 +293,12 @@ LAYER_CLASSES = ("keras.layers.Layer", "tf.Module")
 
 #: Model methods that the views know as calls of ``keras.Model``.
 MODEL_METHODS = frozenset(
-    "fit fit_generator evaluate evaluate_generator predict predict_generator train_on_batch test_on_batch "
-    "predict_on_batch compile build summary save save_weights load_weights get_weights set_weights export "
-    "add add_loss add_metric count_params get_layer make_train_function reset_metrics reset_states".split()
+    """
+    fit fit_generator evaluate evaluate_generator predict predict_generator train_on_batch
+    test_on_batch predict_on_batch compile build summary save save_weights load_weights get_weights
+    set_weights export add add_loss add_metric count_params get_layer make_train_function
+    reset_metrics reset_states
+    """.split()
 )
 
 #: Methods of callbacks that Keras calls for every training batch.

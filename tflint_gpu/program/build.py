@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, evaluate, execute, training
+from tflint_gpu.program import api, attributes, execute, training
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.machine import WORK_FLOOR, WORK_PER_LINE, Machine, OutOfWorkError, State, self_of
 from tflint_gpu.program.modules import Module, ModuleIndex, packages_of
 from tflint_gpu.program.target import find_target
-from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value
+from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value, options_of
 from tflint_gpu.program.views import Program
 from tflint_gpu.source.files import Error, ReadError
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 #: A file without one of these cannot be TensorFlow or Keras code, nor set it up.
 FRAMEWORKS = (b"tensorflow", b"keras", b"CUDA_VISIBLE_DEVICES", b"TF_")
 
-_TEST_CLASSES = ("unittest.TestCase", "tf.test.TestCase", "absl.testing.parameterized.TestCase", "absl.testing.absltest.TestCase")  # fmt: skip
+_TEST_CLASSES = (
+    "unittest.TestCase",
+    "tf.test.TestCase",
+    "absl.testing.absltest.TestCase",
+    "absl.testing.parameterized.TestCase",
+)
 
 
 @dataclass(slots=True)
@@ -167,7 +172,7 @@ def _graph_of(machine: Machine, function: Function) -> GraphFunction | None:
 def _draw(machine: Machine, result: Value, context: Context) -> None:
     from tflint_gpu.program.values import Generator
 
-    for option in evaluate.alternatives(result):
+    for option in options_of(result):
         if isinstance(option, Generator):
             machine.draw(option, context)
 
@@ -204,7 +209,7 @@ _HOOKS = (
 
 
 def _read_method(machine: Machine, cls: Class, owner: Value, member: Value, state: State) -> None:
-    bound = evaluate.bind(member, owner)
+    bound = attributes.bind(member, owner)
     function = bound.function if isinstance(bound, GraphFunction) else bound
     assert isinstance(function, Function)
     kind = next((kind for bases, names, kind in _HOOKS if function.name in names and cls.is_a(*bases)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, evaluate
+from tflint_gpu.program import api, joins
 from tflint_gpu.program.context import Region
 from tflint_gpu.program.values import (
     Call,
@@ -26,14 +26,15 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
+    options_of,
 )
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine, Site, State
 
-_RETURNS_TENSOR = frozenset("get_single_element reduce cardinality get_next get_next_as_optional".split())
-_RETURNS_ITERATOR = frozenset("as_numpy_iterator make_one_shot_iterator make_initializable_iterator".split())
+_RETURNS_TENSOR = frozenset(["get_single_element", "reduce", "cardinality", "get_next", "get_next_as_optional"])
+_RETURNS_ITERATOR = frozenset(["as_numpy_iterator", "make_one_shot_iterator", "make_initializable_iterator"])
 
 
 def known(machine: Machine, state: State, name: str, site: Site) -> Value | None:
@@ -151,7 +152,7 @@ def stage_of(machine: Machine, state: State, noted: Call, op: str, dataset: Data
     first, touched = len(machine.program.calls), machine.variables_touched
     result = _follow(machine, state, noted, function, dataset, None)
     inside = tuple(machine.program.calls[first:])
-    nested = tuple(option for option in evaluate.alternatives(result) if isinstance(option, Dataset))
+    nested = tuple(option for option in options_of(result) if isinstance(option, Dataset))
     return Stage(op, noted, function, inside, nested, captures_variable=machine.variables_touched > touched)
 
 
@@ -169,7 +170,7 @@ def _follow(
 
     results: list[Value] = []
     element = Tensor(parents=(Element(dataset),)) if dataset is not None else Tensor()
-    for option in evaluate.alternatives(function) if function is not None else ():
+    for option in options_of(function) if function is not None else ():
         if not isinstance(
             option, Function | Partial | GraphFunction | External | Produced | Instance | Model | Class
         ):
@@ -181,7 +182,7 @@ def _follow(
         state.context = outer.inside(region)
         results.append(machine.call(option, Site(noted.location, arguments, {}), state))
         state.context = outer
-    return evaluate.join_all(results) if results else Unknown("no function")
+    return joins.join_all(results) if results else Unknown("no function")
 
 
 def _follow_generator(machine: Machine, state: State, noted: Call) -> None:
@@ -191,7 +192,7 @@ def _follow_generator(machine: Machine, state: State, noted: Call) -> None:
     arguments = tuple(Tensor() for _ in given.items) if isinstance(given, Items) else ()
     outer = state.context
     state.context = outer.inside(Region(noted.location, "loader", owner=noted))
-    for option in evaluate.alternatives(noted.argument("generator") or Unknown()):
+    for option in options_of(noted.argument("generator") or Unknown()):
         if isinstance(option, Function | Partial | Class | Instance):
             produced = machine.call(option, Site(noted.location, arguments, {}), state)
             draw_all(machine, state, produced)
@@ -202,7 +203,7 @@ def draw_all(machine: Machine, state: State, value: Value) -> None:
     """Run the bodies of the generators among the alternatives of `value`, in the context at hand."""
     from tflint_gpu.program import loops
 
-    for option in evaluate.alternatives(value):
+    for option in options_of(value):
         if isinstance(option, Generator):
             machine.draw(option, state.context)
         elif isinstance(option, Instance):
@@ -213,7 +214,7 @@ def _applied(machine: Machine, state: State, dataset: Dataset, noted: Call) -> V
     from tflint_gpu.program.machine import Site
 
     results: list[Value] = []
-    for option in evaluate.alternatives(noted.argument("transformation_func") or Unknown()):
+    for option in options_of(noted.argument("transformation_func") or Unknown()):
         if isinstance(option, Produced) and option.callee in api.DATASET_APPLY:
             op = api.DATASET_APPLY[option.callee]
             results.append(extend(dataset, stage_of(machine, state, option.call, op, dataset)))
@@ -221,12 +222,12 @@ def _applied(machine: Machine, state: State, dataset: Dataset, noted: Call) -> V
             results.append(machine.call(option, Site(noted.location, (dataset,), {}), state))
         else:
             results.append(Unknown("apply of unknown"))
-    return evaluate.join_all(results)
+    return joins.join_all(results)
 
 
 def _with_options(machine: Machine, dataset: Dataset, options: Value | None) -> Value:
     settings: dict[str, Value] = dict(dataset.options)
-    for option in evaluate.alternatives(options) if options is not None else ():
+    for option in options_of(options) if options is not None else ():
         settings.update(machine.attributes.get(id(option), (option, {}))[1])
         if not isinstance(option, Produced):
             settings["?"] = Unknown("options")
@@ -239,6 +240,6 @@ def distributed(dataset: Value) -> Value:
         case Dataset(stages=stages, options=options):
             return Dataset(stages, options, distributed=True)
         case Choice(options=options):
-            return evaluate.join_all(distributed(option) for option in options)
+            return joins.join_all(distributed(option) for option in options)
         case _:
             return Unknown("distributed")

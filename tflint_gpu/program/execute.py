@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import evaluate, loops
+from tflint_gpu.program import attributes, evaluate, folding, joins, loops
 from tflint_gpu.program.context import Guard, Scope
 from tflint_gpu.program.names import canonical, member
 from tflint_gpu.program.values import (
@@ -63,7 +63,7 @@ def _annotated(machine: Machine, state: State, node: ast.AnnAssign) -> None:
 
 def _augmented(machine: Machine, state: State, node: ast.AugAssign) -> None:
     old = machine.evaluate(node.target, state)
-    value = evaluate.binary(node.op, old, machine.evaluate(node.value, state))
+    value = folding.binary(node.op, old, machine.evaluate(node.value, state))
     if isinstance(node.target, ast.Attribute | ast.Subscript) and isinstance(value, Const):
         value = Unknown("counter")  # a counter on an object: this is only one of its values
     assign(machine, state, node.target, value)
@@ -113,7 +113,7 @@ def spread(value: Value, elements: list[ast.expr]) -> list[Value]:
             return [Tensor(symbolic=symbolic, parents=(value,)) for _ in elements]
         case Choice(options=options):
             columns = zip(*(spread(option, elements) for option in options), strict=True)
-            return [evaluate.join_all(column) for column in columns]
+            return [joins.join_all(column) for column in columns]
         case Generator() | Items() | Mapping():
             return [Unknown("unpacked")] * wanted
         case _:
@@ -129,7 +129,7 @@ def _set_attribute(
                 instance = owner if isinstance(owner, Instance) else owner.instance
                 assert instance is not None
                 old = instance.attributes.get(name)
-                joined = evaluate.join(old, value) if old is not None and state.branches else value
+                joined = joins.join(old, value) if old is not None and state.branches else value
                 instance.attributes[name] = joined
                 if isinstance(owner, Model) and name == "run_eagerly":
                     _note_attribute(machine, state, node, owner, name, value)
@@ -147,9 +147,8 @@ def _set_attribute(
 
 def _root_of(owner: Value, name: str) -> tuple[Value, str]:
     while isinstance(owner, Attribute):
-        owner, name = owner.base, f"{owner.name}.{name}"
-    if isinstance(owner, External):
-        return owner, name
+        name = f"{owner.name}.{name}"
+        owner = owner.base
     return owner, name
 
 
@@ -168,9 +167,9 @@ def _set_item(machine: Machine, state: State, node: ast.Subscript, base: Value, 
             if isinstance(key, Const) and isinstance(key.value, str):
                 note_setting(machine, state, key.value, value, node)
         case Mapping(items=items):
-            if isinstance(key, Const) and state.branches and evaluate._hashable(key.value) and key.value in items:
-                value = evaluate.join(items[key.value], value)
-            evaluate.store_item(base, key, value)
+            if isinstance(key, Const) and state.branches and folding.hashable(key.value) and key.value in items:
+                value = joins.join(items[key.value], value)
+            folding.store_item(base, key, value)
         case Items():
             base.complete = False
         case _:
@@ -231,7 +230,7 @@ def _test(machine: Machine, state: State, node: ast.expr) -> Value:
 
 def _if(machine: Machine, state: State, node: ast.If) -> None:
     test = _test(machine, state, node.test)
-    known = evaluate.truth(test)
+    known = joins.truth(test)
     if known is not None:
         machine.execute(node.body if known else node.orelse, state)
         return
@@ -278,7 +277,7 @@ def join_names(ends: list[dict[str, Value]]) -> dict[str, Value]:
     for end in ends[1:]:
         for name, value in end.items():
             known = result.get(name)
-            result[name] = value if known is None or known is value else evaluate.join(known, value)
+            result[name] = value if known is None or known is value else joins.join(known, value)
     return result
 
 
@@ -398,7 +397,7 @@ def _entered(machine: Machine, state: State, value: Value) -> Value:
         case Generator():
             return machine.draw(value, state.context)
         case Instance():
-            method = evaluate.attribute(machine, state, value, "__enter__")
+            method = attributes.attribute(machine, state, value, "__enter__")
             if isinstance(method, Function):
                 return machine.follow(method, (), {}, state.context)
             return value
@@ -499,7 +498,7 @@ def _import_from(machine: Machine, state: State, node: ast.ImportFrom) -> None:
         if alias.name == "*":
             _import_star(machine, state, inside, module)
         elif isinstance(inside, Imported):
-            state.names[name] = evaluate.machine_member(machine, inside.module, alias.name)
+            state.names[name] = attributes.member_of(machine, inside.module, alias.name)
         elif node.level:
             state.names[name] = Unknown(f"import from {'.' * node.level}{module}")
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import datasets, evaluate, training
+from tflint_gpu.program import datasets, joins, training
 from tflint_gpu.program.context import Region
 from tflint_gpu.program.values import (
     External,
@@ -16,6 +16,7 @@ from tflint_gpu.program.values import (
     Produced,
     Tensor,
     Value,
+    options_of,
 )
 
 if TYPE_CHECKING:
@@ -113,10 +114,10 @@ def _method_of_strategy(machine: Machine, state: State, base: Value, name: str, 
     if "datasets_from_function" in name and site.args:
         made = [
             invoke.call_back(machine, state, option, site.location)
-            for option in evaluate.alternatives(site.args[0])
+            for option in options_of(site.args[0])
             if isinstance(option, Function | Partial)
         ]
-        return datasets.distributed(evaluate.join_all(made))
+        return datasets.distributed(joins.join_all(made))
     noted = machine.record(callee, site, state, receiver=base) if name == "extended" else None
     if name in ("reduce", "gather", "experimental_local_results"):
         return Tensor(noted, parents=site.args)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Location
-from tflint_gpu.program import api, datasets, evaluate, graphs, models, outside, training
+from tflint_gpu.program import api, attributes, datasets, graphs, joins, models, outside, training
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
     Attribute,
@@ -33,6 +33,7 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
+    options_of,
 )
 from tflint_gpu.program.views import Model
 
@@ -44,10 +45,9 @@ def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
     """Evaluate the arguments of the call `node`."""
     from tflint_gpu.program.machine import Site
 
-    module = state.module
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
-    places: dict[int | str, Location] = {}
+    texts: dict[int | str, ast.AST] = {}
     is_open = False
     for argument in node.args:
         if isinstance(argument, ast.Starred):
@@ -57,18 +57,18 @@ def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
             else:
                 is_open = True
             continue
-        places[len(args)] = module.location(argument)
+        texts[len(args)] = argument
         args.append(machine.evaluate(argument, state))
     for keyword in node.keywords:
         value = machine.evaluate(keyword.value, state)
         if keyword.arg is not None:
-            places[keyword.arg] = module.location(keyword)
+            texts[keyword.arg] = keyword
             kwargs[keyword.arg] = value
         elif isinstance(value, Mapping) and value.other is None and all(isinstance(k, str) for k in value.items):
             kwargs.update(value.items)
         else:
             is_open = True
-    return Site(module.call_location(node), tuple(args), kwargs, is_open, places)
+    return Site(state.module.call_location(node), tuple(args), kwargs, is_open, texts)
 
 
 def call(machine: Machine, state: State, function: Value, site: Site) -> Value:
@@ -91,7 +91,7 @@ def call(machine: Machine, state: State, function: Value, site: Site) -> Value:
         case Produced():
             return _call_produced(machine, state, function, site)
         case Choice(options=options):
-            return evaluate.join_all(call(machine, state, option, site) for option in options)
+            return joins.join_all(call(machine, state, option, site) for option in options)
         case Attribute(base=base, name=name):
             return call_method(machine, state, base, name, site)
         case _:
@@ -109,9 +109,7 @@ def _result_of_unknown(function: Value, noted: Call, site: Site) -> Value:
 def _merged(partial: Partial, site: Site) -> Site:
     from tflint_gpu.program.machine import Site
 
-    return Site(
-        site.location, (*partial.args, *site.args), {**partial.kwargs, **site.kwargs}, site.open, dict(site.places)
-    )
+    return Site(site.location, (*partial.args, *site.args), {**partial.kwargs, **site.kwargs}, site.open)
 
 
 def project_function(machine: Machine, state: State, function: Function, site: Site) -> Value:
@@ -133,7 +131,7 @@ def instantiate(machine: Machine, state: State, cls: Class, site: Site, *, alone
     machine.instances.setdefault(id(cls), owner)
     init = cls.find("__init__")
     if isinstance(init, Function):
-        bound = evaluate.replace_function(init, owner)
+        bound = attributes.bound_to(init, owner)
         machine.follow(bound, site.args, site.kwargs, state.context, open_call=site.open, alone=alone)
     else:
         _fill_fields(machine, state, cls, instance, site, alone=alone)
@@ -159,10 +157,10 @@ def _fill_fields(
         value = given.get(name)
         if value is None:
             default = cls.find(name)
-            if default is None or site.open and not alone:
+            if default is None or (site.open and not alone):
                 continue
             value = _field_default(machine, state, default)
-            value = evaluate.soften(value) if alone else value
+            value = joins.soften(value) if alone else value
         instance.attributes[name] = value
 
 
@@ -192,12 +190,12 @@ def _call_instance(machine: Machine, state: State, instance: Instance, site: Sit
         return models.call_project_layer(machine, state, instance, site)
     method = instance.cls.find("__call__")
     if isinstance(method, Function):
-        return project_function(machine, state, evaluate.replace_function(method, instance), site)
+        return project_function(machine, state, attributes.bound_to(method, instance), site)
     if isinstance(method, GraphFunction):
-        return graphs.call_graph_function(machine, state, evaluate.bind(method, instance), site)  # type: ignore[arg-type]
+        return graphs.call_graph_function(machine, state, attributes.bind(method, instance), site)  # type: ignore[arg-type]
     own = instance.cls.find("call")
     if isinstance(own, Function) and instance.cls.is_a("keras.losses.Loss", "keras.metrics.Metric"):
-        return project_function(machine, state, evaluate.replace_function(own, instance), site)
+        return project_function(machine, state, attributes.bound_to(own, instance), site)
     noted = machine.record(f"{instance.cls.module.name}:{instance.cls.qualname}.__call__", site, state, instance)
     return Tensor(noted, parents=site.args) if any(isinstance(a, Tensor) for a in site.args) else Produced(noted)
 
@@ -225,9 +223,9 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
         case External(name=dotted):
             return external(machine, state, member(dotted, name), site)
         case Imported(module=module):
-            return call(machine, state, evaluate.machine_member(machine, module, name), site)
+            return call(machine, state, attributes.member_of(machine, module, name), site)
         case Choice(options=options):
-            return evaluate.join_all(call_method(machine, state, option, name, site) for option in options)
+            return joins.join_all(call_method(machine, state, option, name, site) for option in options)
         case Dataset():
             return datasets.method(machine, state, base, name, site)
         case Model():
@@ -250,7 +248,7 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
 
 
 def _method_of_object(machine: Machine, state: State, base: Instance | Class, name: str, site: Site) -> Value:
-    function = evaluate.attribute(machine, state, base, name)
+    function = attributes.attribute(machine, state, base, name)
     if not isinstance(function, Attribute):
         return call(machine, state, function, site)
     cls = base.cls if isinstance(base, Instance) else base
@@ -264,7 +262,7 @@ def _method_of_object(machine: Machine, state: State, base: Instance | Class, na
 
 
 def _method_of_super(machine: Machine, state: State, base: Super, name: str, site: Site) -> Value:
-    function = evaluate.attribute(machine, state, base, name)
+    function = attributes.attribute(machine, state, base, name)
     if not isinstance(function, Attribute):
         return call(machine, state, function, site)
     if isinstance(base.instance, Model) and name in api.MODEL_METHODS:
@@ -358,8 +356,7 @@ def generic(machine: Machine, state: State, name: str, site: Site) -> Value:
 def _without_first(site: Site) -> Site:
     from tflint_gpu.program.machine import Site
 
-    places = {k - 1 if isinstance(k, int) else k: v for k, v in site.places.items() if k != 0}
-    return Site(site.location, site.args[1:], site.kwargs, site.open, places)
+    return Site(site.location, site.args[1:], site.kwargs, site.open)
 
 
 def _transparent(machine: Machine, state: State, name: str, site: Site) -> Value:
@@ -370,24 +367,30 @@ def _transparent(machine: Machine, state: State, name: str, site: Site) -> Value
     return site.kwargs.get("iterable") or Produced(noted)
 
 
-_TENSOR_MODULES = (
-    "tf.math.", "tf.nn.", "tf.image.", "tf.linalg.", "tf.random.", "tf.strings.", "tf.signal.", "tf.sparse.",
-    "tf.ragged.", "tf.audio.", "tf.io.decode", "tf.io.parse", "tf.io.read_file", "tf.sets.", "tf.quantization.",
-    "tf.experimental.numpy.", "tf.raw_ops.", "tf.bitwise.", "tf.dtypes.cast", "tf.compat.v1.nn.", "tf.compat.v1.math.",
-    "tf.autograph.", "tf.debugging.assert", "keras.ops.", "keras.backend.", "keras.losses.", "keras.activations.",
-    "keras.metrics.", "keras.random.", "tensorflow_probability.", "tensorflow_addons.image.", "tensorflow_text.",
-)  # fmt: skip
+_TENSOR_MODULES = tuple(
+    """
+    tf.math. tf.nn. tf.image. tf.linalg. tf.random. tf.strings. tf.signal. tf.sparse. tf.ragged.
+    tf.audio. tf.io.decode tf.io.parse tf.io.read_file tf.sets. tf.quantization.
+    tf.experimental.numpy. tf.raw_ops. tf.bitwise. tf.dtypes.cast tf.compat.v1.nn.
+    tf.compat.v1.math. tf.autograph. tf.debugging.assert keras.ops. keras.backend. keras.losses.
+    keras.activations. keras.metrics. keras.random. tensorflow_probability.
+    tensorflow_addons.image. tensorflow_text.
+    """.split()
+)
 _NO_TENSOR = frozenset(
-    "tf.function tf.device tf.executing_eagerly tf.init_scope tf.name_scope tf.control_dependencies "
-    "tf.random.set_seed tf.random.Generator.from_seed keras.backend.clear_session keras.backend.set_floatx "
-    "keras.backend.set_image_data_format keras.backend.floatx keras.backend.image_data_format "
-    "keras.backend.set_value keras.backend.get_value keras.backend.set_session keras.losses.get keras.metrics.get "
-    "keras.activations.get keras.backend.set_learning_phase keras.backend.get_uid tf.get_logger".split()
+    """
+    tf.function tf.device tf.executing_eagerly tf.init_scope tf.name_scope tf.control_dependencies
+    tf.random.set_seed tf.random.Generator.from_seed keras.backend.clear_session
+    keras.backend.set_floatx keras.backend.set_image_data_format keras.backend.floatx
+    keras.backend.image_data_format keras.backend.set_value keras.backend.get_value
+    keras.backend.set_session keras.losses.get keras.metrics.get keras.activations.get
+    keras.backend.set_learning_phase keras.backend.get_uid tf.get_logger
+    """.split()
 )
 
 
 def _is_op(name: str, site: Site) -> bool:
-    """Say whether an external call returns tensors: an op of TensorFlow or Keras, or NumPy code on symbolic ones."""
+    """Say whether an external call returns tensors: an op of TensorFlow or Keras."""
     if name in _NO_TENSOR:
         return False
     if name.startswith(_TENSOR_MODULES):
@@ -410,7 +413,7 @@ def _symbolic(site: Site) -> bool:
 def _follow_arguments(machine: Machine, state: State, site: Site) -> None:
     """Follow project functions that are handed to code outside: they are called from there."""
     for argument in (*site.args, *site.kwargs.values()):
-        for option in evaluate.alternatives(argument):
+        for option in options_of(argument):
             if isinstance(option, Function | Partial | GraphFunction):
                 call_back(machine, state, option, site.location)
 

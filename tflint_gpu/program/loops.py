@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import evaluate, training
+from tflint_gpu.program import attributes, joins, training
 from tflint_gpu.program.context import Guard, Loop
 from tflint_gpu.program.values import (
     Choice,
@@ -23,6 +23,7 @@ from tflint_gpu.program.values import (
     Unknown,
     Value,
     constant,
+    options_of,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def drawn_from(iterable: Value) -> Value:
     ):
         for argument in iterable.call.args:
             inner = drawn_from(argument)
-            if any(isinstance(option, Dataset) for option in evaluate.alternatives(inner)):
+            if any(isinstance(option, Dataset) for option in options_of(inner)):
                 return inner
     return iterable
 
@@ -169,9 +170,9 @@ def element_of(machine: Machine, state: State, iterable: Value) -> Value:
         case Dataset():
             return Tensor(parents=(Element(iterable),))
         case Items(items=items) if items:
-            return evaluate.join_all(items)
+            return joins.join_all(items)
         case Mapping(items=entries) if entries:
-            return evaluate.join_all(Const(key) for key in entries)
+            return joins.join_all(Const(key) for key in entries)
         case Tensor(symbolic=symbolic):
             return Tensor(symbolic=symbolic, parents=(iterable,))
         case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
@@ -185,7 +186,7 @@ def element_of(machine: Machine, state: State, iterable: Value) -> Value:
         case Instance():
             return _element_of_instance(machine, state, iterable)
         case Choice(options=options):
-            return evaluate.join_all(element_of(machine, state, option) for option in options)
+            return joins.join_all(element_of(machine, state, option) for option in options)
         case Unknown():
             return iterable
         case _:
@@ -194,7 +195,7 @@ def element_of(machine: Machine, state: State, iterable: Value) -> Value:
 
 def _element_of_instance(machine: Machine, state: State, instance: Instance) -> Value:
     for name in ("__iter__", "__getitem__"):
-        method = evaluate.attribute(machine, state, instance, name)
+        method = attributes.attribute(machine, state, instance, name)
         if isinstance(method, Function):
             result = machine.follow(method, () if name == "__iter__" else (Unknown("index"),), {}, state.context)
             if name == "__iter__":

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import evaluate, execute, invoke
+from tflint_gpu.program import evaluate, execute, invoke, joins
 from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region
 from tflint_gpu.program.values import (
     Call,
@@ -88,7 +88,7 @@ class Site:
     args: tuple[Value, ...]
     kwargs: dict[str, Value]
     open: bool = False
-    places: dict[int | str, Location] = field(default_factory=dict)
+    texts: dict[int | str, Any] = field(default_factory=dict)
 
 
 class Machine:
@@ -183,7 +183,7 @@ class Machine:
             site.kwargs,
             receiver,
             site.open,
-            site.places,
+            site.texts,
         )
         if not self.muted:
             self.program.calls.append(noted)
@@ -243,7 +243,7 @@ class Machine:
         self.execute(node.body, state)
         if not state.returns:
             return Const(None)
-        return evaluate.join_all(state.returns)
+        return joins.join_all(state.returns)
 
     def draw(self, generator: Generator, context: Context) -> Value:
         """Run the body of `generator` in `context` and return what it yields."""
@@ -264,7 +264,7 @@ class Machine:
             self.execute(node.body, state)
         finally:
             self.active.pop()
-        return evaluate.join_all(state.yields) if state.yields else Unknown("yields nothing")
+        return joins.join_all(state.yields) if state.yields else Unknown("yields nothing")
 
     def _bind(
         self,
@@ -306,7 +306,7 @@ class Machine:
                 names[parameter.arg] = Unknown("passed by ** or *")
             elif parameter.arg in defaults:
                 value = self.evaluate(defaults[parameter.arg], function.closure or _module_state(function, state))
-                names[parameter.arg] = evaluate.soften(value) if alone else value
+                names[parameter.arg] = joins.soften(value) if alone else value
             else:
                 names[parameter.arg] = self._annotated(parameter, function, state)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, evaluate
+from tflint_gpu.program import api, attributes
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.values import (
     Call,
@@ -28,8 +28,14 @@ if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine, Site, State
 
 _LOADERS = frozenset(
-    "keras.models.load_model keras.models.model_from_json keras.models.model_from_yaml keras.models.clone_model "
-    "keras.models.model_from_config tf.saved_model.load".split()
+    [
+        "keras.models.load_model",
+        "keras.models.model_from_json",
+        "keras.models.model_from_yaml",
+        "keras.models.clone_model",
+        "keras.models.model_from_config",
+        "tf.saved_model.load",
+    ]
 )
 
 
@@ -122,7 +128,7 @@ def _forward(
 ) -> Value:
     """Follow ``call`` (or ``__call__`` of a ``tf.Module``) of a layer or model of the project."""
     for name in ("call", "__call__"):
-        method = evaluate.attribute(machine, state, owner, name)
+        method = attributes.attribute(machine, state, owner, name)
         if isinstance(method, Function | GraphFunction):
             # A forward pass outside any graph runs op by op; on symbolic tensors it is traced.
             eager = not state.context.in_graph and not _is_symbolic(args)
@@ -283,7 +289,7 @@ def method(
     from tflint_gpu.program import invoke, training
 
     if model.instance is not None and not inherited:
-        own = evaluate.attribute(machine, state, model, name)
+        own = attributes.attribute(machine, state, model, name)
         if isinstance(own, Function | GraphFunction | Partial | Produced | Instance | Model):
             return invoke.call(machine, state, own, site)
     if name == "add":

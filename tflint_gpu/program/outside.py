@@ -6,19 +6,13 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import evaluate
+from tflint_gpu.program import attributes, folding, joins
 from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.names import canonical
 from tflint_gpu.program.values import (
-    Call,
-    Class,
     Const,
     Dataset,
-    Element,
     External,
-    Function,
-    Generator,
-    Instance,
     Items,
     Mapping,
     Operation,
@@ -29,6 +23,7 @@ from tflint_gpu.program.values import (
     Unknown,
     Value,
     constant,
+    options_of,
 )
 
 if TYPE_CHECKING:
@@ -38,8 +33,10 @@ Handler = Callable[["Machine", "State", "Site"], "Value | None"]
 
 _FLAG_TYPES = ("string", "integer", "float", "bool", "boolean", "enum", "list", "multi_string", "multi_integer")
 _NAMESPACES = frozenset(
-    "types.SimpleNamespace argparse.Namespace collections.OrderedDict builtins.dict ml_collections.ConfigDict "
-    "ml_collections.config_dict.ConfigDict easydict.EasyDict".split()
+    """
+    types.SimpleNamespace argparse.Namespace collections.OrderedDict builtins.dict
+    ml_collections.ConfigDict ml_collections.config_dict.ConfigDict easydict.EasyDict
+    """.split()
 )
 
 
@@ -150,7 +147,7 @@ def _next(machine: Machine, state: State, site: Site) -> Value | None:
     if not site.args:
         return Unknown("next")
     source = loops.drawn_from(site.args[0])
-    if any(isinstance(option, Dataset) for option in evaluate.alternatives(source)):
+    if any(isinstance(option, Dataset) for option in options_of(source)):
         machine.draws.append((source, noted))
     return loops.element_of(machine, state, site.args[0])
 
@@ -168,7 +165,7 @@ def _map(machine: Machine, state: State, site: Site) -> Value | None:
 
 def _getattr(machine: Machine, state: State, site: Site) -> Value | None:
     if len(site.args) >= 2 and isinstance(constant(site.args[1]), str):
-        return evaluate.attribute(machine, state, site.args[0], constant(site.args[1]))
+        return attributes.attribute(machine, state, site.args[0], constant(site.args[1]))
     return Unknown("getattr")
 
 
@@ -203,7 +200,7 @@ def _namespace(site: Site) -> Value:
         elif isinstance(argument, Items) and argument.complete:
             for pair in argument.items:
                 if isinstance(pair, Items) and len(pair.items) == 2:
-                    evaluate.store_item(mapping, *pair.items)
+                    folding.store_item(mapping, *pair.items)
         else:
             mapping.other = Unknown("dict of unknown")
     return mapping
@@ -218,7 +215,7 @@ def _default_dict(machine: Machine, state: State, site: Site) -> Value | None:
 
 def _get_environment(machine: Machine, state: State, site: Site) -> Value | None:
     default = site.args[1] if len(site.args) > 1 else site.kwargs.get("default")
-    return evaluate.soften(default) if default is not None else Unknown("environment")
+    return joins.soften(default) if default is not None else Unknown("environment")
 
 
 def _set_environment(machine: Machine, state: State, site: Site) -> Value | None:
@@ -264,13 +261,13 @@ def _add_option(options: dict[str, Value], site: Site) -> None:
         default = Const(True)
     elif default is None:
         default = Const(None) if chosen.startswith("-") else Unknown("required argument")
-    options[dest] = evaluate.soften(default)
+    options[dest] = joins.soften(default)
 
 
 def _define_flag(machine: Machine, name: str, site: Site) -> Value:
     flag = constant(site.args[0]) if site.args else constant(site.kwargs.get("name"))
     default = site.args[1] if len(site.args) > 1 else site.kwargs.get("default", Const(None))
-    value = evaluate.soften(default)
+    value = joins.soften(default)
     if isinstance(flag, str):
         machine.flags[flag] = value
     return Mapping({"value": value, "default": value})
@@ -294,7 +291,7 @@ def _parser_method(
         _add_option(options, site)
         return Unknown("action")
     if name == "set_defaults":
-        options.update({key: evaluate.soften(value) for key, value in site.kwargs.items()})
+        options.update({key: joins.soften(value) for key, value in site.kwargs.items()})
         return Const(None)
     if name in ("parse_args", "parse_intermixed_args"):
         return Mapping(dict(options))
@@ -338,7 +335,7 @@ def _items_method(state: State, base: Items, name: str, site: Site) -> Value:
         return Items(base.kind, base.items, base.complete)
     elif name == "pop":
         base.complete = False
-        return evaluate.join_all(base.items) if base.items else Unknown("pop")
+        return joins.join_all(base.items) if base.items else Unknown("pop")
     elif name in ("clear", "remove", "reverse", "sort", "discard"):
         base.complete = False
     return Const(None) if name in ("append", "add", "insert", "extend") else Unknown(name)
@@ -365,7 +362,7 @@ def _mapping_method(base: Mapping, name: str, site: Site) -> Value:
     if name == "keys":
         return Items("list", tuple(Const(key) for key in base.items), complete)
     if name in ("get", "pop", "setdefault") and site.args:
-        found = evaluate.subscript(base, site.args[0])
+        found = folding.subscript(base, site.args[0])
         if isinstance(found, Unknown) or (complete and not _has(base, site.args[0])):
             return site.args[1] if len(site.args) > 1 else Const(None)
         return found
@@ -383,7 +380,7 @@ def _mapping_method(base: Mapping, name: str, site: Site) -> Value:
 
 
 def _has(base: Mapping, key: Value) -> bool:
-    return isinstance(key, Const) and evaluate._hashable(key.value) and key.value in base.items
+    return isinstance(key, Const) and folding.hashable(key.value) and key.value in base.items
 
 
 def _text_method(base: Const, name: str, site: Site) -> Value:
@@ -406,7 +403,7 @@ def _text_method(base: Const, name: str, site: Site) -> Value:
 
 
 _PURE = frozenset(
-    "lower upper strip lstrip rstrip replace startswith endswith title capitalize removeprefix".split()
+    ("lower upper strip lstrip rstrip replace startswith endswith title capitalize removeprefix").split()
 )
 
 _HANDLERS: dict[str, Handler] = {

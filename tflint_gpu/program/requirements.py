@@ -10,7 +10,10 @@ from pathlib import Path
 from tflint_gpu.findings import Location
 from tflint_gpu.program.views import Requirement
 
-_NAMES = "tensorflow(?:-cpu|-gpu|-intel|-macos|-metal|-rocm)?|tf-nightly(?:-cpu|-gpu)?|keras|tf[-_]keras|horovod|jax|torch"
+_NAMES = (
+    "tensorflow(?:-cpu|-gpu|-intel|-macos|-metal|-rocm)?|tf-nightly(?:-cpu|-gpu)?|"
+    "keras|tf[-_]keras|horovod|jax|torch"
+)
 #: ``tensorflow[and-cuda]>=2.14; python_version…`` as pip, conda and quoted lists write it.
 _LINE = re.compile(
     rf"""^[\s"'\-\[,]*(?P<name>{_NAMES})(?P<extras>\[[^\]]*\])?\s*

@@ -68,8 +68,8 @@ def find_target(
 ) -> tuple[Target, list[Requirement]]:
     """Return what the files at `paths` are meant for, and the requirement lines that say so.
 
-    In order: the setting, the project's own requirement and lock files, the installed TensorFlow (its metadata, not
-    an import), else the newest known.
+    In order: the setting, the project's own requirement and lock files, the installed TensorFlow (its
+    metadata, not an import), else the newest known.
     """
     paths = list(paths)
     texts = [sources[path].text for path in paths]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, evaluate
+from tflint_gpu.program import api, attributes
 from tflint_gpu.program.context import Context, Loop, Region
 from tflint_gpu.program.values import (
     Call,
     Class,
-    Const,
     Dataset,
-    Element,
     Function,
     Generator,
     GraphFunction,
@@ -24,6 +22,7 @@ from tflint_gpu.program.values import (
     Unknown,
     Value,
     is_true,
+    options_of,
 )
 from tflint_gpu.program.views import Model, Pipeline, Step, TrainingRun
 
@@ -79,7 +78,7 @@ def _leaves(value: Value | None) -> list[Value]:
         case Mapping(items=entries):
             return [leaf for item in entries.values() for leaf in _leaves(item)]
         case _:
-            return list(evaluate.alternatives(value))
+            return list(options_of(value))
 
 
 def _follow_objective(machine: Machine, state: State, part: Value, location: Location, *, eager: bool) -> None:
@@ -95,7 +94,7 @@ def follow_loss_object(machine: Machine, state: State, instance: Instance, *, ea
     for name in ("call", "update_state"):
         method = instance.cls.find(name)
         if isinstance(method, Function):
-            bound = evaluate.replace_function(method, instance)
+            bound = attributes.bound_to(method, instance)
             region = Region(instance.cls.location, "loss", eager=eager)
             machine.follow_in(bound, (Tensor(), Tensor()), region, state)
 
@@ -108,7 +107,7 @@ def _fit(machine: Machine, state: State, model: Model | None, noted: Call) -> No
     if model is not None:
         model.trained = True
     validation = next(iter(note_pipelines(machine, noted.argument("validation_data"), "validation", noted)), None)
-    pipelines = note_pipelines(machine, data, "train", noted) or [None]
+    pipelines: list[Pipeline | None] = [*note_pipelines(machine, data, "train", noted)] or [None]
     if not machine.muted:
         for pipeline in pipelines:
             machine.program.runs.append(
@@ -134,7 +133,7 @@ def note_pipelines(machine: Machine, data: Value | None, role: str, consumer: Ca
     """Note the datasets among the alternatives of `data` as used for `role`, and return them."""
     found = [
         Pipeline(option, role, consumer.location, consumer, option.distributed)
-        for option in (evaluate.alternatives(data) if data is not None else ())
+        for option in (options_of(data) if data is not None else ())
         if isinstance(option, Dataset)
     ]
     if not machine.muted:
@@ -151,7 +150,7 @@ def _follow_step(machine: Machine, state: State, model: Model | None, noted: Cal
         own = model.instance.cls.find(name)
         if isinstance(own, Function | GraphFunction):
             region = Region(noted.location, kind, eager=eager, owner=noted)
-            machine.follow_in(evaluate.bind(own, model), (Tensor(),), region, state)
+            machine.follow_in(attributes.bind(own, model), (Tensor(),), region, state)
         elif name == "train_step":
             region = Region(noted.location, kind, eager=eager, owner=noted)
             machine.follow_in(model, (Tensor(),), region, state)
@@ -173,7 +172,7 @@ def follow_callback(machine: Machine, state: State, callback: Instance, owner: C
     for name in (*api.BATCH_CALLBACKS, *api.EPOCH_CALLBACKS):
         method = callback.cls.find(name)
         if isinstance(method, Function):
-            _follow_callback_method(machine, state, name, evaluate.bind(method, callback), owner)
+            _follow_callback_method(machine, state, name, attributes.bind(method, callback), owner)
 
 
 def _follow_callback_method(machine: Machine, state: State, name: str, method: Value, owner: Call | None) -> None:
@@ -195,14 +194,14 @@ def _follow_input(machine: Machine, state: State, data: Value | None, noted: Cal
     from tflint_gpu.program.machine import Site
 
     region = Region(noted.location, "loader", owner=noted)
-    for option in evaluate.alternatives(data) if data is not None else ():
+    for option in options_of(data) if data is not None else ():
         if isinstance(option, Generator):
             machine.draw(option, state.context.inside(region))
         elif isinstance(option, Instance):
             method = option.cls.find("__getitem__") or option.cls.find("__iter__")
             if isinstance(method, Function):
                 arguments = (Unknown("index"),) if method.name == "__getitem__" else ()
-                result = machine.follow_in(evaluate.bind(method, option), arguments, region, state)
+                result = machine.follow_in(attributes.bind(method, option), arguments, region, state)
                 if isinstance(result, Generator):
                     machine.draw(result, state.context.inside(region))
         elif isinstance(option, Function | Class):
@@ -291,7 +290,7 @@ def _data_loop(context: Context) -> Loop | None:
 
 
 def _datasets(value: Value | None) -> list[Dataset]:
-    return [o for o in evaluate.alternatives(value) if isinstance(o, Dataset)] if value is not None else []
+    return [o for o in options_of(value) if isinstance(o, Dataset)] if value is not None else []
 
 
 def _pipeline_of(machine: Machine, loop: Loop | None) -> Pipeline | None:

@@ -328,6 +328,8 @@ class Call:
     receiver: Value | None = None
     #: Arguments of unknown number were passed (``*args``/``**kwargs``): an absent argument is then unknown.
     open: bool = False
+    #: The text of each argument, by position or keyword: places are wanted of very few calls.
+    texts: dict[int | str, Any] = field(default_factory=dict)
 
     def argument(self, name: str, position: int | None = None) -> Value | None:
         """Return the argument `name`, given by keyword or at its position; None where it is not given.
@@ -352,13 +354,12 @@ class Call:
 
     def place_of(self, name: str, position: int | None = None) -> Location:
         """Return where argument `name` stands, or the call itself where it is not given."""
-        if name in self.places:
-            return self.places[name]
         if position is None:
             from tflint_gpu.program.api import position_of
 
             position = position_of(self.callee, name)
-        return self.location if position is None else self.places.get(position, self.location)
+        text = self.texts.get(name) or (self.texts.get(position) if position is not None else None)
+        return self.location if text is None else self.module.location(text)
 
 
 #: Branches that are joined beyond this number make the value unknown.

@@ -1,0 +1,151 @@
+"""Attributes: what ``base.name`` is, for every kind of value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tflint_gpu.program.joins import join_all
+from tflint_gpu.program.names import member
+from tflint_gpu.program.values import (
+    Attribute,
+    Choice,
+    Class,
+    Const,
+    External,
+    Function,
+    GraphFunction,
+    Imported,
+    Instance,
+    Mapping,
+    Produced,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tflint_gpu.program.views import Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.machine import Machine, State
+    from tflint_gpu.program.modules import Module
+
+#: Attributes of a tensor that are no tensors.
+_TENSOR_FACTS = frozenset(("shape dtype name device graph op ndim row_splits nrows bounding_shape").split())
+
+
+def attribute(machine: Machine, state: State, base: Value, name: str) -> Value:
+    """Return ``base.name``; properties of project classes are followed."""
+    match base:
+        case External(name=dotted):
+            return _external_attribute(machine, dotted, name)
+        case Imported(module=module):
+            return member_of(machine, module, name)
+        case Instance():
+            return _instance_attribute(machine, state, base, base, name)
+        case Model(instance=Instance() as instance):
+            return _instance_attribute(machine, state, base, instance, name)
+        case Class():
+            return _class_attribute(base, name)
+        case Super(cls=cls, instance=instance):
+            found = _inherited(cls, name)
+            return bind(found, instance) if found is not None else Attribute(base, name)
+        case Mapping(items=items) if name in items:
+            return items[name]
+        case Tensor(symbolic=symbolic):
+            if name in _TENSOR_FACTS:
+                return Attribute(base, name)
+            return Tensor(symbolic=symbolic, parents=(base,))
+        case Choice(options=options):
+            return join_all(attribute(machine, state, option, name) for option in options)
+        case Const(value=text) if name in ("name", "parent", "stem") and isinstance(text, str):
+            return Const(text, soft=True)
+        case GraphFunction(function=inner) if name in ("python_function", "__wrapped__"):
+            return inner
+        case _:
+            known = machine.attributes.get(id(base))
+            if known is not None and name in known[1]:
+                return known[1][name]
+            return Attribute(base, name)
+
+
+def _external_attribute(machine: Machine, dotted: str, name: str) -> Value:
+    if dotted in ("absl.flags.FLAGS", "tf.compat.v1.flags.FLAGS", "tf.flags.FLAGS", "tf.app.flags.FLAGS"):
+        return machine.flags.get(name, Unknown("flag"))
+    return External(member(dotted, name))
+
+
+def _instance_attribute(machine: Machine, state: State, owner: Value, instance: Instance, name: str) -> Value:
+    if name in instance.attributes:
+        value = instance.attributes[name]
+        if isinstance(value, Produced) and value.callee == "tf.Variable":
+            machine.variables_touched += 1
+        return value
+    found = instance.cls.find(name)
+    if isinstance(found, Function) and found.kind == "property":
+        bound = bind(found, owner)
+        assert isinstance(bound, Function)
+        return machine.follow(bound, (), {}, state.context)
+    if found is not None:
+        return bind(found, owner)
+    return Attribute(owner, name)
+
+
+def _class_attribute(cls: Class, name: str) -> Value:
+    found = cls.find(name)
+    if found is None:
+        return External(cls.name) if name == "__class__" else Attribute(cls, name)
+    if isinstance(found, Function) and found.kind == "class":
+        return bound_to(found, cls)
+    return found
+
+
+def _inherited(cls: Class, name: str) -> Value | None:
+    for base in cls.bases:
+        if isinstance(base, Class) and (found := base.find(name)) is not None:
+            return found
+    return None
+
+
+def bound_to(function: Function, bound: Value | None) -> Function:
+    """Return `function` bound to `bound`."""
+    return Function(
+        function.name,
+        function.qualname,
+        function.module,
+        function.location,
+        function.node,
+        function.closure,
+        bound,
+        function.owner,
+        function.kind,
+    )
+
+
+def bind(found: Value, owner: Value) -> Value:
+    """Return a class member as seen through an object: functions become bound methods."""
+    match found:
+        case Function(kind="static"):
+            return found
+        case Function(kind="class", owner=cls) if cls is not None:
+            return bound_to(found, cls)
+        case Function():
+            return bound_to(found, owner)
+        case GraphFunction(function=Function() as inner):
+            return GraphFunction(bound_to(inner, owner), found.made, found.options, found.calls)
+        case _:
+            return found
+
+
+def member_of(machine: Machine, module: Module, name: str) -> Value:
+    """Return what ``module.name`` is for a module of the project, running the module first."""
+    from tflint_gpu.program import execute
+
+    execute.run_module(machine, module)
+    if name in module.names:
+        return module.names[name]
+    submodule = execute.submodule(machine, module, name)
+    if submodule is not None:
+        return Imported(submodule)
+    for star in module.stars:
+        return External(member(star, name))
+    return Unknown(f"{module.name}.{name}")

@@ -1,0 +1,195 @@
+"""Arithmetic, comparisons and subscripts: folded on literals, symbolic on the rest."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tflint_gpu.program.joins import join, join_all
+from tflint_gpu.program.values import (
+    Choice,
+    Class,
+    Const,
+    Dataset,
+    External,
+    Function,
+    Generator,
+    GraphFunction,
+    Instance,
+    Items,
+    Mapping,
+    Operation,
+    Produced,
+    Subscript,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tflint_gpu.program.views import Model
+
+_OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Pow: ("**", operator.pow),
+    ast.LShift: ("<<", operator.lshift),
+    ast.RShift: (">>", operator.rshift),
+    ast.BitOr: ("|", operator.or_),
+    ast.BitAnd: ("&", operator.and_),
+    ast.BitXor: ("^", operator.xor),
+    ast.MatMult: ("@", operator.matmul),
+}
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+    ast.Is: lambda a, b: a is b or a == b,
+    ast.IsNot: lambda a, b: not (a is b or a == b),
+}
+
+
+def binary(op: ast.operator, left: Value, right: Value) -> Value:
+    """Return ``left op right``, folded where both are literal."""
+    symbol, function = _OPERATORS[type(op)]
+    match left, right:
+        case Const(value=a, soft=s), Const(value=b, soft=t):
+            folded = _fold(symbol, function, a, b)
+            return Const(folded[0], s or t) if folded else Unknown("does not fold")
+        case (Tensor(), _) | (_, Tensor()):
+            symbolic = any(isinstance(side, Tensor) and side.symbolic for side in (left, right))
+            return Tensor(symbolic=symbolic, parents=(left, right))
+        case Items(kind=kind, items=a, complete=c), Items(items=b, complete=d) if symbol == "+":
+            return Items(kind, a + b, c and d)
+        case Items(kind=kind, items=a), _ if symbol == "*":
+            return Items(kind, a, complete=False)
+        case Const(value=str()), _ if symbol == "%":
+            return Operation("format", (left, right))
+    if isinstance(left, Choice) and isinstance(right, Const):
+        return join_all(binary(op, option, right) for option in left.options)
+    return Operation(symbol, (left, right))
+
+
+def _fold(symbol: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> tuple[Any] | None:
+    if symbol in ("**", "<<") and not (isinstance(b, int | float) and abs(b) <= 128):
+        return None
+    if symbol == "*" and any(isinstance(side, str | bytes) for side in (a, b)):
+        return None
+    if symbol == "/" and isinstance(a, str) and isinstance(b, str):  # pathlib
+        return (f"{a.rstrip('/')}/{b}",)
+    try:
+        result = function(a, b)
+    except Exception:
+        return None
+    return (result,) if not isinstance(result, int) or result.bit_length() < 256 else None
+
+
+_OPAQUE = object()
+
+
+def _plain(value: Value) -> Any:
+    """Return the Python object behind a literal, or `_OPAQUE`."""
+    if isinstance(value, Const):
+        return value.value
+    if isinstance(value, Items) and value.complete and all(isinstance(item, Const) for item in value.items):
+        return tuple(item.value for item in value.items if isinstance(item, Const))
+    return _OPAQUE
+
+
+def subscript(base: Value, key: Value) -> Value:
+    """Return ``base[key]``."""
+    match base, key:
+        case Items(items=items, complete=True), Const(value=int() as index) if -len(items) <= index < len(items):
+            return items[index]
+        case Items(kind=kind, items=items, complete=complete), Operation(operator="slice", operands=parts):
+            return _slice(kind, items, parts) if complete else base
+        case Items(items=items), _ if items:
+            return join_all(items)
+        case Mapping(items=items), Const(value=name) if hashable(name) and name in items:
+            return items[name]
+        case Mapping(items=items, other=other), Const():
+            return other or Subscript(base, key)
+        case Mapping(items=items, other=other), _:
+            values = [*items.values(), *([other] if other else [])]
+            return join_all(values) if values else Unknown("empty")
+        case Choice(options=options), _:
+            return join_all(subscript(option, key) for option in options)
+        case Tensor(symbolic=symbolic), _:
+            return Tensor(symbolic=symbolic, parents=(base, key))
+        case Const(value=text), Const(value=int() as index):
+            try:
+                return Const(text[index], base.soft)
+            except Exception:
+                return Unknown("no such item")
+        case Class(), _:
+            return base
+        case External(name="os.environ"), Const(value=str()):
+            return Unknown("environment")
+        case _:
+            return Subscript(base, key)
+
+
+def hashable(value: Any) -> bool:
+    """Say whether `value` can be a key."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _slice(kind: str, items: tuple[Value, ...], parts: tuple[Value, ...]) -> Value:
+    bounds: list[Any] = [part.value if isinstance(part, Const) else _OPAQUE for part in parts]
+    if _OPAQUE in bounds:
+        return Items(kind, items, complete=False)
+    try:
+        return Items(kind, items[slice(bounds[0], bounds[1], bounds[2])])
+    except (TypeError, ValueError):
+        return Items(kind, items, complete=False)
+
+
+def store_item(mapping: Mapping, key: Value, value: Value) -> None:
+    """Set ``mapping[key] = value``."""
+    if isinstance(key, Const) and hashable(key.value):
+        mapping.items[key.value] = value
+    else:
+        mapping.other = value if mapping.other is None else join(mapping.other, value)
+
+
+def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
+    """Return ``left op right``, folded where that does not depend on the run."""
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        if isinstance(op, ast.Is | ast.IsNot):
+            return Const(isinstance(op, ast.IsNot))
+        return Tensor(parents=(left, right))
+    plain = _plain(right)
+    if isinstance(left, Const) and plain is not _OPAQUE:
+        try:
+            outcome = _COMPARISONS[type(op)](left.value, plain)
+        except Exception:
+            return Unknown("does not compare")
+        return Const(bool(outcome), left.soft or (isinstance(right, Const) and right.soft))
+    if (
+        isinstance(right, Const)
+        and right.value is None
+        and isinstance(op, ast.Is | ast.IsNot)
+        and _is_object(left)
+    ):
+        return Const(isinstance(op, ast.IsNot))
+    return Operation("compare", (left, right))
+
+
+def _is_object(value: Value) -> bool:
+    return isinstance(
+        value,
+        Dataset | Model | Instance | Function | Class | GraphFunction | Items | Mapping | Produced | Generator,
+    )
