@@ -250,7 +250,7 @@ def several_files(value: Value | None) -> bool:
     if isinstance(text, str):
         return any(sign in text for sign in "*?[")
     return any(
-        (isinstance(part, Items) and part.kind in ("list", "tuple") and len(part.items) > 1)
+        (isinstance(part, Items) and part.kind in ("list", "tuple") and (len(part.items) > 1 or not part.complete))
         or (isinstance(part, Produced) and part.callee in _FILE_LISTS)
         or (isinstance(part, Dataset) and part.source.op == "list_files")
         or (isinstance(part, Const) and isinstance(part.value, str) and "*" in part.value)

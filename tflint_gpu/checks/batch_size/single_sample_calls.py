@@ -10,7 +10,20 @@ from tflint_gpu.checks.loops import drives_environment, outermost_per_line
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
-from tflint_gpu.program.values import Dataset, Element, Produced, Tensor, Value, walk
+from tflint_gpu.program.values import (
+    Const,
+    Dataset,
+    Element,
+    External,
+    Generator,
+    Items,
+    Produced,
+    Subscript,
+    Tensor,
+    Unknown,
+    Value,
+    walk,
+)
 from tflint_gpu.program.views import Model, literal
 from tflint_gpu.trace.evidence import touches
 
@@ -86,13 +99,14 @@ class SingleSampleCalls(Check):
         count = _rounds(loop)
         if count is not None and count < FEW:
             return None
-        severity = Severity.WARNING if count is None or count >= MANY else Severity.INFO
-        if _seldom(call):
-            severity = Severity.INFO
         simulated = any(drives_environment(outer) for outer in call.context.all_loops)
+        # What follows from the last prediction cannot be stacked: only many calls, or calls in training, weigh.
+        apart = simulated or _indexed(call, loop) or call.context.region == "epoch-callback"
+        certain = count >= MANY if count is not None else apart
+        severity = Severity.WARNING if certain and not _seldom(call) else Severity.INFO
         if method == "__call__":
             drawn = isinstance(_drawn_from(loop), Dataset)
-            return _CALLED, min(severity, Severity.WARNING if drawn and not simulated else Severity.INFO), "single"
+            return _CALLED, severity if drawn and not simulated else Severity.INFO, "single"
         if simulated and method in ("predict", "predict_on_batch"):
             return _SIMULATED, severity, "single"
         return _SINGLE, min(severity, Severity.INFO) if simulated else severity, "single"
@@ -134,8 +148,23 @@ class SingleSampleCalls(Check):
 
 
 def _one_sample(call: Call) -> bool:
-    data = call.args[0] if call.args else call.kwargs.get("x", call.kwargs.get("inputs"))
-    return one_row(data)
+    return one_row(_data(call))
+
+
+def _indexed(call: Call, loop: Loop) -> bool:
+    """Say whether each round takes a sample of its own: an element of the loop's iterable, or one by index."""
+    if isinstance(loop.iterable, Generator):
+        return True
+    return any(
+        isinstance(part, Element)
+        or (isinstance(part, Subscript) and not isinstance(part.key, (Const, External, Items)))
+        or (isinstance(part, Tensor) and any(isinstance(parent, Unknown) for parent in part.parents[1:]))
+        for part in walk(_data(call))
+    )
+
+
+def _data(call: Call) -> Value | None:
+    return call.args[0] if call.args else call.kwargs.get("x", call.kwargs.get("inputs"))
 
 
 def _drawn_from(loop: Loop) -> Value | None:
@@ -156,7 +185,7 @@ def _rounds(loop: Loop) -> int | None:
 
 def _element_of(call: Call, loop: Loop) -> bool:
     """Say whether the call's data comes out of the loop's iterable."""
-    data = call.args[0] if call.args else call.kwargs.get("x")
+    data = _data(call)
     source = _drawn_from(loop)
     return any(isinstance(part, Element) and part.source in (source, loop.iterable) for part in walk(data)) or any(
         part is source for part in walk(data)
@@ -164,8 +193,7 @@ def _element_of(call: Call, loop: Loop) -> bool:
 
 
 def _on_device(call: Call) -> bool:
-    data = call.args[0] if call.args else call.kwargs.get("x")
-    return isinstance(data, Tensor)
+    return isinstance(_data(call), Tensor)
 
 
 def _lives(loop: Loop) -> bool:

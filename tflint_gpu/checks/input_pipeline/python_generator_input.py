@@ -18,7 +18,7 @@ from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.checks.loops import drives_environment
 from tflint_gpu.checks.pipelines import all_stages, runs_once
 from tflint_gpu.findings import Finding, Location, Related, Severity
-from tflint_gpu.program.values import options_of
+from tflint_gpu.program.values import Dataset, options_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call, Function, Stage
@@ -64,6 +64,11 @@ class PythonGeneratorInput(Check):
 
     def _fed(self, run: TrainingRun, program: Program) -> Iterator[Finding]:
         if run.loop is not None and drives_environment(run.loop):
+            return
+        drawn = _drawn_by_next(run)
+        if drawn is not None:
+            source, calls = drawn
+            yield self._generator(run.location, calls, source, run.location, run.qualname)
             return
         for data in options_of(run.data):
             flow = image_flow(data)
@@ -113,3 +118,17 @@ class PythonGeneratorInput(Check):
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The time of the generator's steps and what input costs as a whole decide."""
         return judge_python(finding, evidence, "generator")
+
+
+def _drawn_by_next(run: TrainingRun) -> tuple[Function, list[Call]] | None:
+    """Return the generator that a loop draws from by ``next`` for each step, with the costly calls in its body."""
+    if run.loop is None or isinstance(run.data, Dataset):
+        return None
+    inside = [
+        (frame.function, call)
+        for call in run.loop.calls
+        if call.context.region == "" and costly([call])
+        for frame in call.context.activations
+        if getattr(frame.function.node, "is_generator", False)
+    ]
+    return (inside[0][0], [call for _, call in inside]) if inside else None

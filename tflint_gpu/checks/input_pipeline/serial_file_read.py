@@ -130,7 +130,7 @@ class SerialFileRead(Check):
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """The own time of the reading stages against what input costs; masked where the runtime parallelised it."""
+        """The own time of the reading stages against what input costs; masked where TensorFlow parallelised it."""
         stages = stages_of(finding, evidence, _READING)
         if not stages:
             return None
