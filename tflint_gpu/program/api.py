@@ -318,8 +318,10 @@ EPOCH_CALLBACKS = (
     "on_predict_batch_end",
 )
 
-#: Method names that only Keras and TensorFlow have, so that they are known on a receiver of unknown type.
+#: Method names that only Keras, TensorFlow and NumPy have, so that they are known on a receiver of unknown type.
 DISTINCT_METHODS = {
+    "reshape": "numpy.ndarray.reshape",
+    "astype": "numpy.ndarray.astype",
     "apply_gradients": "keras.optimizers.Optimizer.apply_gradients",
     "train_on_batch": "keras.Model.train_on_batch",
     "predict_on_batch": "keras.Model.predict_on_batch",
