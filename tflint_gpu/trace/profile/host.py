@@ -64,7 +64,8 @@ class HostTrace:
     """What the threads of one host did; filled line by line, intervals by `group_id` where the file has it."""
 
     markers: list[Marker] = field(default_factory=list)
-    waits: dict[Kind, list[tuple[int, int, int | None]]] = field(default_factory=lambda: defaultdict(list))
+    #: Intervals of each kind by group; all under None in files that do not group.
+    waits: dict[tuple[Kind, int | None], list[Interval]] = field(default_factory=lambda: defaultdict(list))
     runtime: dict[int, list[Interval]] = field(default_factory=lambda: defaultdict(list))
     ops: list[OpEvent] = field(default_factory=list)
     eager: list[CallEvent] = field(default_factory=list)
@@ -83,13 +84,11 @@ class HostTrace:
 
     def add(self, kind: Kind, start: int, end: int, group: int | None) -> None:
         """Note that the host spent ``[start, end)`` on `kind`."""
-        self.waits[kind].append((start, end, group))
+        self.waits[kind, group if self.grouped else None].append((start, end))
 
     def intervals(self, kind: Kind, group: int | None) -> list[Interval]:
         """Return the intervals of `kind` that belong to `group`; all of them where the file does not group."""
-        if not self.grouped:
-            return [(start, end) for start, end, _ in self.waits[kind]]
-        return [(start, end) for start, end, owner in self.waits[kind] if owner == group]
+        return self.waits.get((kind, group if self.grouped else None), [])
 
 
 @dataclass

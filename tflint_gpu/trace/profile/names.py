@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import re
 
 
@@ -57,6 +58,7 @@ CALLS = frozenset(
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
+@functools.cache
 def op_type(name: str) -> str | None:
     """Return the op type of an executor event (``dense/MatMul:MatMul`` -> ``MatMul``), None for others."""
     found = _OP.match(name)
@@ -103,6 +105,7 @@ _COPIES = (
 )
 
 
+@functools.cache
 def device_work(name: str) -> Work:
     """Classify an event of a device stream: CUPTI writes ``MemcpyH2D``, other tracers ``MemcpyHToD`` and more."""
     for pattern, work in _COPIES:
@@ -126,21 +129,25 @@ _ELEMENTWISE = re.compile(
 _FLOAT64 = re.compile(r"dgemm|_d884|d884|\bdouble\b|_f64|f64f64|GpuLaunch.*double|Df64|DgemmKernel", re.I)
 
 
+@functools.cache
 def uses_tensor_cores(kernel: str) -> bool:
     """Say whether the name of `kernel` is one of the tensor-core kernels."""
     return bool(_TENSOR_CORE.search(kernel))
 
 
+@functools.cache
 def is_gemm(kernel: str) -> bool:
     """Say whether `kernel` is a matrix product, a convolution or a fused recurrent or attention kernel."""
     return bool(_GEMM.search(kernel)) and "EigenMetaKernel" not in kernel
 
 
+@functools.cache
 def is_elementwise(kernel: str) -> bool:
     """Say whether `kernel` maps elements one by one; XLA's loop fusions count."""
     return bool(_ELEMENTWISE.search(kernel)) and not is_gemm(kernel)
 
 
+@functools.cache
 def is_float64(kernel: str) -> bool:
     """Say whether `kernel` computes in 64-bit floating point."""
     return bool(_FLOAT64.search(kernel))

@@ -45,8 +45,8 @@ class Plane:
 
     def stats(self, event: Any) -> dict[str, Any]:
         """Return the stats of a raw `event` by name; text as `str`, everything else as stored."""
-        parse = message("XStat").FromString
-        return dict(_pair(parse(raw), self.stat_names) for raw in event.stats)
+        parse, names = message("XStat").FromString, self.stat_names
+        return dict([_pair(parse(raw), names) for raw in event.stats])
 
 
 def read_space(path: Path) -> list[Plane]:

@@ -100,6 +100,7 @@ class Breakdown:
         self.kernels = merge([*device.work[Work.KERNEL], *device.work[Work.COLLECTIVE]]) if device else []
         self._cache: dict[int | None, dict[str, list[Interval]]] = {}
         self._runtime: dict[int | None, list[Interval]] = {}
+        self._tracing = tracing(host)
 
     def step(self, span: Span) -> Step:
         """Return `span` as a step; its buckets add up to its length."""
@@ -129,7 +130,7 @@ class Breakdown:
         found = {work.value: merge(self.device.work[work]) for work in Work}
         found["input_wait"] = merge(self.host.intervals(Kind.INPUT, group))
         found["launch"] = merge(self.host.intervals(Kind.LAUNCH, group))
-        found["compile"] = merge([*self.host.intervals(Kind.COMPILE, group), *tracing(self.host)])
+        found["compile"] = merge([*self.host.intervals(Kind.COMPILE, group), *self._tracing])
         kinds = (Kind.OP, Kind.HLO, Kind.HOST)
         found["host"] = merge(interval for kind in kinds for interval in self.host.intervals(kind, group))
         return found
@@ -138,7 +139,7 @@ class Breakdown:
         return {
             "device_compute": self.step_ops,
             "input_wait": merge(self.host.intervals(Kind.INPUT, group)),
-            "compile": merge([*self.host.intervals(Kind.COMPILE, group), *tracing(self.host)]),
+            "compile": merge([*self.host.intervals(Kind.COMPILE, group), *self._tracing]),
             "host": merge([*self.host.intervals(Kind.HOST, group), *self.host.intervals(Kind.LAUNCH, group)]),
         }
 

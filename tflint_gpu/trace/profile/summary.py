@@ -146,9 +146,9 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
     if used:
         steps = tuple(step for device in used for step in device.steps)
     else:
-        steps = tuple(_cpu_step(found, span) for found in files for span in found.spans.get("", []))
+        steps = tuple(step for found in files for step in _cpu_steps(found))
     per = max(1, len(spans))
-    kernels = [kernel for found in files for kernel in _in_steps(found)]
+    kernels = [kernel for found in files for device in found.devices for kernel in _in_steps(found, device)]
     copied = sum((device.copied_bytes for found in files for device in found.devices), Counter[names.Work]())
     hosts = [found.host for found in files]
     return ProfileSummary(
@@ -204,7 +204,7 @@ def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
     busy, whole = length(breakdown.busy), breakdown.busy[-1][1] - breakdown.busy[0][0]
     total = sum(step.step_ms for step in steps)
     share = sum(step.gpu_busy_ms or 0.0 for step in steps) / total if total else busy / whole
-    kernels = [kernel for kernel in device.kernels if _inside(kernel.start, found.spans.get(device.name, []))]
+    kernels = _in_steps(found, device)
     return replace(
         base,
         busy_ms=busy / 1e9,
@@ -216,12 +216,15 @@ def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
     )
 
 
-def _inside(moment: int, spans: Sequence[Span]) -> bool:
-    return any(span.start <= moment < span.end for span in spans)
+def _in_steps(found: _Host, device: DeviceTrace) -> list[Kernel]:
+    """Return the kernels of `device` that started inside its steps."""
+    inside = merge((span.start, span.end) for span in found.spans.get(device.name, []))
+    return [kernel for kernel in device.kernels if clip(inside, kernel.start, kernel.start + 1)]
 
 
-def _cpu_step(found: _Host, span: Span) -> Step:
-    return Breakdown(found.host, None, _cpu_work(found.host)).step(span)
+def _cpu_steps(found: _Host) -> list[Step]:
+    breakdown = Breakdown(found.host, None, _cpu_work(found.host))
+    return [breakdown.step(span) for span in found.spans.get("", [])]
 
 
 def _cpu_work(host: HostTrace) -> list[Interval]:
@@ -250,15 +253,6 @@ def _main_device(devices: Sequence[DeviceSummary]) -> Device:
         name += f" (compute capability {first.capability})"
     traced = any(device.traced for device in used)
     return Device(name, "gpu", traced, len(used), first.memory_bytes, first.capability)
-
-
-def _in_steps(found: _Host) -> list[Kernel]:
-    return [
-        kernel
-        for device in found.devices
-        for kernel in device.kernels
-        if _inside(kernel.start, found.spans.get(device.name, []))
-    ]
 
 
 def _kernel_stats(kernels: Sequence[Kernel], steps: int, amd: bool) -> Kernels:
@@ -296,13 +290,17 @@ def _eager(files: Sequence[_Host]) -> Eager | None:
     ops = busy = total = steps = 0
     for found in files:
         marked = host_spans(found.host)
-        for span in marked:
-            calls = [c for c in found.host.eager if c.thread == span.thread and span.start <= c.start < span.end]
-            calls = [call for call in calls if not call.is_function]
-            ops += len(calls)
-            busy += length(clip(merge((call.start, call.end) for call in calls), span.start, span.end))
-            total += span.end - span.start
-            steps += 1
+        inside = merge((span.start, span.end) for span in marked)
+        threads = {span.thread for span in marked}
+        calls = [
+            call
+            for call in found.host.eager
+            if not call.is_function and call.thread in threads and clip(inside, call.start, call.start + 1)
+        ]
+        ops += len(calls)
+        busy += length(merge((call.start, call.end) for call in calls))
+        total += length(inside)
+        steps += len(marked)
     return Eager(ops / steps, busy / total) if steps and total else None
 
 
