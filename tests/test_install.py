@@ -22,6 +22,15 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 model.compile("adam", "mse", run_eagerly=True)
 model.fit(tf.zeros([64, 8]), tf.zeros([64, 1]), batch_size=32, epochs=3)
 """
+SERIAL = """\
+import tensorflow as tf
+
+ds = tf.data.Dataset.from_tensor_slices((tf.zeros([1024, 8]), tf.zeros([1024, 1])))
+ds = ds.shuffle(1024).batch(256)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(ds, epochs=3)
+"""
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -89,7 +98,13 @@ def test_the_hooks_lint_and_fix_what_is_committed(tmp_path: Path) -> None:
     (project / "build").mkdir()
     (project / "build/eager.py").write_text(EAGER)
     git("add", "-f", ".", cwd=project)
+    (project / "requirements.txt").write_text("tensorflow==2.10.1\n")
     failed = hook("tflint-gpu")
     assert failed.returncode == 1
     assert "eager.py:4" in failed.stdout
     assert "build/eager.py" not in failed.stdout
+    (project / "eager.py").write_text(SERIAL)
+    git("add", ".", cwd=project)
+    fixed = hook("tflint-gpu-fix")
+    assert "files were modified by this hook" in fixed.stdout
+    assert (project / "eager.py").read_text() == SERIAL.replace("(256)", "(256).prefetch(tf.data.AUTOTUNE)")

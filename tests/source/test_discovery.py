@@ -94,6 +94,15 @@ def test_a_repository_inside_is_listed_by_its_own_rules(tree: Tree) -> None:
     assert names() == ["a.py", "vendored/b.py"]
 
 
+def test_an_ignored_folder_that_is_named_is_checked(tree: Tree) -> None:
+    root = tree("a.py", "out/b.py", "empty/notes.txt")
+    git("init", "-q")
+    (root / ".gitignore").write_text("out/\n")
+    assert names() == ["a.py"]
+    assert names("out") == ["out/b.py"]
+    assert names("empty") == []
+
+
 def test_the_index_of_a_running_hook_is_not_asked(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree("a.py")
     git("init", "-q")

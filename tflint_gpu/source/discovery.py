@@ -96,13 +96,23 @@ def _listed_by_git(folder: Path) -> list[Path] | None:
     """Return what git tracks or would add below `folder`; None where there is no repository or no answer."""
     if not any((level / ".git").exists() for level in (folder, *folder.parents)):
         return None
+    listing = _git(folder, "ls-files", "-z", "-c", "-o", "--exclude-standard")
+    # Nothing is listed in a folder that git ignores; who names it wants it checked all the same.
+    if listing is None or (not listing and _git(folder, "check-ignore", "-q", ".") is not None):
+        return None
+    names = (os.fsdecode(name) for name in listing.split(b"\0") if name)
+    return [file for name in names for file in _entry(folder, name)]
+
+
+def _git(folder: Path, *arguments: str) -> bytes | None:
+    """Return what git prints in `folder`, None where it fails or takes too long."""
     import subprocess
 
     # In a git hook these variables point at another repository's index.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-o", "--exclude-standard"],
+            ["git", "-c", "core.fsmonitor=false", *arguments],
             cwd=folder,
             env=clean,
             capture_output=True,
@@ -111,8 +121,7 @@ def _listed_by_git(folder: Path) -> list[Path] | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    names = (os.fsdecode(name) for name in answer.stdout.split(b"\0") if name)
-    return [file for name in names for file in _entry(folder, name)]
+    return answer.stdout
 
 
 def _entry(folder: Path, name: str) -> Iterator[Path]:
