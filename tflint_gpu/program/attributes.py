@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tflint_gpu.program import imports
 from tflint_gpu.program.joins import join_all
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
@@ -26,8 +27,8 @@ from tflint_gpu.program.values import (
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, State
-    from tflint_gpu.program.modules import Module
+    from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.state import State
 
 #: Attributes of a tensor that are no tensors.
 _TENSOR_FACTS = frozenset(("shape dtype name device graph op ndim row_splits nrows bounding_shape").split())
@@ -39,7 +40,7 @@ def attribute(machine: Machine, state: State, base: Value, name: str) -> Value:
         case External(name=dotted):
             return _external_attribute(machine, dotted, name)
         case Imported(module=module):
-            return member_of(machine, module, name)
+            return imports.member_of(machine, module, name)
         case Instance():
             return _instance_attribute(machine, state, base, base, name)
         case Model(instance=Instance() as instance):
@@ -134,18 +135,3 @@ def bind(found: Value, owner: Value) -> Value:
             return GraphFunction(bound_to(inner, owner), found.made, found.options, found.calls)
         case _:
             return found
-
-
-def member_of(machine: Machine, module: Module, name: str) -> Value:
-    """Return what ``module.name`` is for a module of the project, running the module first."""
-    from tflint_gpu.program import execute
-
-    execute.run_module(machine, module)
-    if name in module.names:
-        return module.names[name]
-    submodule = execute.submodule(machine, module, name)
-    if submodule is not None:
-        return Imported(submodule)
-    for star in module.stars:
-        return External(member(star, name))
-    return Unknown(f"{module.name}.{name}")

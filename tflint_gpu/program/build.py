@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, attributes, execute, training
+from tflint_gpu.program import api, attributes, imports, training
 from tflint_gpu.program.context import Context, Region
-from tflint_gpu.program.machine import WORK_FLOOR, WORK_PER_LINE, Machine, OutOfWorkError, State, self_of
+from tflint_gpu.program.machine import WORK_FLOOR, WORK_PER_LINE, Machine, OutOfWorkError, self_of
 from tflint_gpu.program.modules import Module, ModuleIndex, packages_of
+from tflint_gpu.program.state import State
 from tflint_gpu.program.target import find_target
 from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value, options_of
 from tflint_gpu.program.views import Program
@@ -107,7 +108,7 @@ def _run(
     try:
         for module in program.modules:
             if _holds_framework(module) and not module.is_test:
-                execute.run_module(machine, module)
+                imports.run_module(machine, module)
         _read_alone(machine)
     except OutOfWorkError:
         pass  # what was seen so far stands; the rest is unknown

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, joins
+from tflint_gpu.program import api, callbacks, joins, loops
 from tflint_gpu.program.context import Region
+from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Call,
     Choice,
@@ -31,7 +32,7 @@ from tflint_gpu.program.values import (
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, Site, State
+    from tflint_gpu.program.machine import Machine
 
 _RETURNS_TENSOR = frozenset(["get_single_element", "reduce", "cardinality", "get_next", "get_next_as_optional"])
 _RETURNS_ITERATOR = frozenset(["as_numpy_iterator", "make_one_shot_iterator", "make_initializable_iterator"])
@@ -52,10 +53,8 @@ def known(machine: Machine, state: State, name: str, site: Site) -> Value | None
 
 def _unbound(machine: Machine, state: State, method_name: str, site: Site) -> Value | None:
     """``tf.data.Dataset.map(ds, f)``: a method called through the class."""
-    from tflint_gpu.program import invoke
-
     if site.args and isinstance(site.args[0], Dataset):
-        return method(machine, state, site.args[0], method_name, invoke._without_first(site))
+        return method(machine, state, site.args[0], method_name, callbacks.without_first(site))
     return None
 
 
@@ -165,9 +164,6 @@ def _follow(
     machine: Machine, state: State, noted: Call, function: Value | None, dataset: Dataset | None, count: int | None
 ) -> Value:
     """Follow a function as a stage runs it: traced, on elements."""
-    from tflint_gpu.program import invoke
-    from tflint_gpu.program.machine import Site
-
     results: list[Value] = []
     element = Tensor(parents=(Element(dataset),)) if dataset is not None else Tensor()
     for option in options_of(function) if function is not None else ():
@@ -175,7 +171,7 @@ def _follow(
             option, Function | Partial | GraphFunction | External | Produced | Instance | Model | Class
         ):
             continue
-        wanted = count if count is not None else max(1, invoke.required_arguments(option))
+        wanted = count if count is not None else max(1, callbacks.required_arguments(option))
         arguments = tuple(Tensor(parents=element.parents) for _ in range(wanted))
         region = Region(noted.location, "dataset", owner=noted, dataset=dataset)
         outer = state.context
@@ -186,8 +182,6 @@ def _follow(
 
 
 def _follow_generator(machine: Machine, state: State, noted: Call) -> None:
-    from tflint_gpu.program.machine import Site
-
     given = noted.argument("args")
     arguments = tuple(Tensor() for _ in given.items) if isinstance(given, Items) else ()
     outer = state.context
@@ -201,8 +195,6 @@ def _follow_generator(machine: Machine, state: State, noted: Call) -> None:
 
 def draw_all(machine: Machine, state: State, value: Value) -> None:
     """Run the bodies of the generators among the alternatives of `value`, in the context at hand."""
-    from tflint_gpu.program import loops
-
     for option in options_of(value):
         if isinstance(option, Generator):
             machine.draw(option, state.context)
@@ -211,8 +203,6 @@ def draw_all(machine: Machine, state: State, value: Value) -> None:
 
 
 def _applied(machine: Machine, state: State, dataset: Dataset, noted: Call) -> Value:
-    from tflint_gpu.program.machine import Site
-
     results: list[Value] = []
     for option in options_of(noted.argument("transformation_func") or Unknown()):
         if isinstance(option, Produced) and option.callee in api.DATASET_APPLY:

@@ -26,7 +26,8 @@ from tflint_gpu.program.values import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, State
+    from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.state import State
 
 
 def unknown(_machine: Machine, _state: State, node: ast.expr) -> Value:
@@ -189,15 +190,7 @@ def _formatted(machine: Machine, state: State, node: ast.JoinedStr) -> Value:
 
 def _lambda(_machine: Machine, state: State, node: ast.Lambda) -> Value:
     name = f"{state.qualname}.<lambda>" if state.qualname else "<lambda>"
-    return Function("<lambda>", name, state.module, state.module.location(node), node, closure_of(state))
-
-
-def closure_of(state: State) -> State | None:
-    """Return the state that a function defined here closes over: never a class body."""
-    here: State | None = state
-    while here is not None and here.is_class:
-        here = here.parent
-    return here
+    return Function("<lambda>", name, state.module, state.module.location(node), node, state.closure())
 
 
 def _comprehension(machine: Machine, state: State, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
@@ -273,22 +266,10 @@ def _yields(node: ast.AST) -> bool:
     return False
 
 
-def _call(machine: Machine, state: State, node: ast.Call) -> Value:
-    from tflint_gpu.program import invoke
-
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        base = machine.evaluate(function.value, state)
-        return invoke.call_method(machine, state, base, function.attr, invoke.site_of(machine, state, node))
-    value = machine.evaluate(function, state)
-    return invoke.call(machine, state, value, invoke.site_of(machine, state, node))
-
-
 EXPRESSIONS: dict[type, Callable[[Machine, State, Any], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,
-    ast.Call: _call,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolean,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import datasets, joins, training
+from tflint_gpu.program import callbacks, datasets, joins, training
 from tflint_gpu.program.context import Region
+from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     External,
     Function,
@@ -20,7 +21,7 @@ from tflint_gpu.program.values import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, Site, State
+    from tflint_gpu.program.machine import Machine
 
 _STEPS = frozenset({"apply_gradients", "apply", "minimize"})
 
@@ -77,28 +78,23 @@ def method(machine: Machine, state: State, graph: GraphFunction, name: str, site
 
 def method_of_type(machine: Machine, state: State, base: Value, kind: str, name: str, site: Site) -> Value:
     """Return what a method of a TensorFlow or Keras object of known type gives."""
-    from tflint_gpu.program import invoke
-
     noted = machine.record(f"{kind}.{name}", site, state, receiver=base)
     if kind == "keras.optimizers.Optimizer" and name in _STEPS:
         if name == "minimize":
-            invoke._follow_arguments(machine, state, site)
+            callbacks.follow_arguments(machine, state, site)
         training.note_step(machine, state, noted)
         return Tensor(noted)
     if kind == "tf.distribute.Strategy":
         return _method_of_strategy(machine, state, base, name, site, noted.callee)
     if kind == "keras.layers.Layer" and name == "adapt":
         training.note_pipelines(machine, noted.argument("data", 0), "adapt", noted)
-    invoke._follow_arguments(machine, state, site)
+    callbacks.follow_arguments(machine, state, site)
     if kind in ("keras.metrics.Metric", "keras.losses.Loss") or any(isinstance(a, Tensor) for a in site.args):
         return Tensor(noted, parents=site.args)
     return Produced(noted)
 
 
 def _method_of_strategy(machine: Machine, state: State, base: Value, name: str, site: Site, callee: str) -> Value:
-    from tflint_gpu.program import invoke
-    from tflint_gpu.program.machine import Site
-
     if name in ("run", "experimental_run_v2", "experimental_run"):
         function = site.args[0] if site.args else site.kwargs.get("fn")
         given = site.kwargs.get("args") or (site.args[1] if len(site.args) > 1 else None)
@@ -108,12 +104,12 @@ def _method_of_strategy(machine: Machine, state: State, base: Value, name: str, 
         if function is None:
             return Tensor()
         is_open = given is not None and not isinstance(given, Items)
-        return invoke.call(machine, state, function, Site(site.location, args, kwargs, is_open))
+        return machine.call(function, Site(site.location, args, kwargs, is_open), state)
     if name in ("experimental_distribute_dataset", "experimental_distribute_values_from_function"):
         return datasets.distributed(site.args[0]) if site.args else Tensor()
     if "datasets_from_function" in name and site.args:
         made = [
-            invoke.call_back(machine, state, option, site.location)
+            callbacks.call_back(machine, state, option, site.location)
             for option in options_of(site.args[0])
             if isinstance(option, Function | Partial)
         ]

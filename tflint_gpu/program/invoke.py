@@ -5,9 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tflint_gpu.findings import Location
-from tflint_gpu.program import api, attributes, datasets, graphs, joins, models, outside, training
+from tflint_gpu.program import (
+    api,
+    callbacks,
+    containers,
+    datasets,
+    graphs,
+    imports,
+    joins,
+    models,
+    objects,
+    outside,
+    training,
+)
 from tflint_gpu.program.names import member
+from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Attribute,
     Call,
@@ -33,18 +45,24 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    options_of,
 )
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, Site, State
+    from tflint_gpu.program.machine import Machine
+
+
+def evaluate_call(machine: Machine, state: State, node: ast.Call) -> Value:
+    """Return what a call in the text gives."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        base = machine.evaluate(function.value, state)
+        return call_method(machine, state, base, function.attr, site_of(machine, state, node))
+    return call(machine, state, machine.evaluate(function, state), site_of(machine, state, node))
 
 
 def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
     """Evaluate the arguments of the call `node`."""
-    from tflint_gpu.program.machine import Site
-
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
     texts: dict[int | str, ast.AST] = {}
@@ -81,13 +99,13 @@ def call(machine: Machine, state: State, function: Value, site: Site) -> Value:
         case GraphFunction():
             return graphs.call_graph_function(machine, state, function, site)
         case Class():
-            return instantiate(machine, state, function, site)
+            return objects.instantiate(machine, state, function, site)
         case Partial():
             return call(machine, state, function.function, _merged(function, site))
         case Model():
             return models.call_model(machine, state, function, site)
         case Instance():
-            return _call_instance(machine, state, function, site)
+            return objects.call_instance(machine, state, function, site)
         case Produced():
             return _call_produced(machine, state, function, site)
         case Choice(options=options):
@@ -96,7 +114,7 @@ def call(machine: Machine, state: State, function: Value, site: Site) -> Value:
             return call_method(machine, state, base, name, site)
         case _:
             noted = machine.record("", site, state, receiver=function)
-            _follow_arguments(machine, state, site)
+            callbacks.follow_arguments(machine, state, site)
             return _result_of_unknown(function, noted, site)
 
 
@@ -107,8 +125,6 @@ def _result_of_unknown(function: Value, noted: Call, site: Site) -> Value:
 
 
 def _merged(partial: Partial, site: Site) -> Site:
-    from tflint_gpu.program.machine import Site
-
     return Site(site.location, (*partial.args, *site.args), {**partial.kwargs, **site.kwargs}, site.open)
 
 
@@ -121,85 +137,6 @@ def project_function(machine: Machine, state: State, function: Function, site: S
 # --- classes and objects
 
 
-def instantiate(machine: Machine, state: State, cls: Class, site: Site, *, alone: bool = False) -> Value:
-    """Make an object of a project class and run its ``__init__``; `alone` reads it without a caller."""
-    noted = machine.record(f"{cls.module.name}:{cls.qualname}", site, state) if not alone else None
-    instance = Instance(cls, {}, noted)
-    owner: Value = instance
-    if cls.is_a(*api.MODEL_CLASSES):
-        owner = models.subclassed(machine, instance, noted, site.location)
-    machine.instances.setdefault(id(cls), owner)
-    init = cls.find("__init__")
-    if isinstance(init, Function):
-        bound = attributes.bound_to(init, owner)
-        machine.follow(bound, site.args, site.kwargs, state.context, open_call=site.open, alone=alone)
-    else:
-        _fill_fields(machine, state, cls, instance, site, alone=alone)
-    if isinstance(owner, Model):
-        models.collect_layers(owner)
-    elif cls.is_a("keras.losses.Loss"):
-        training.follow_loss_object(machine, state, instance)
-    return owner
-
-
-def _fill_fields(
-    machine: Machine, state: State, cls: Class, instance: Instance, site: Site, *, alone: bool
-) -> None:
-    """Set the fields of a dataclass or NamedTuple from the arguments, else from their defaults."""
-    names = [
-        part.target.id
-        for owner in _lineage(cls)
-        for part in owner.node.body
-        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
-    ]
-    given = {**dict(zip(names, site.args, strict=False)), **{k: v for k, v in site.kwargs.items() if k in names}}
-    for name in names:
-        value = given.get(name)
-        if value is None:
-            default = cls.find(name)
-            if default is None or (site.open and not alone):
-                continue
-            value = _field_default(machine, state, default)
-            value = joins.soften(value) if alone else value
-        instance.attributes[name] = value
-
-
-def _field_default(machine: Machine, state: State, default: Value) -> Value:
-    if isinstance(default, Produced) and default.callee == "dataclasses.field":
-        plain = default.call.argument("default")
-        if plain is not None:
-            return plain
-        factory = default.call.argument("default_factory")
-        if factory is not None:
-            from tflint_gpu.program.machine import Site
-
-            return machine.call(factory, Site(default.call.location, (), {}), state)
-    return default
-
-
-def _lineage(cls: Class) -> list[Class]:
-    chain: list[Class] = []
-    for base in cls.bases:
-        if isinstance(base, Class):
-            chain.extend(_lineage(base))
-    return [*chain, cls]
-
-
-def _call_instance(machine: Machine, state: State, instance: Instance, site: Site) -> Value:
-    if instance.cls.is_a(*api.LAYER_CLASSES):
-        return models.call_project_layer(machine, state, instance, site)
-    method = instance.cls.find("__call__")
-    if isinstance(method, Function):
-        return project_function(machine, state, attributes.bound_to(method, instance), site)
-    if isinstance(method, GraphFunction):
-        return graphs.call_graph_function(machine, state, attributes.bind(method, instance), site)  # type: ignore[arg-type]
-    own = instance.cls.find("call")
-    if isinstance(own, Function) and instance.cls.is_a("keras.losses.Loss", "keras.metrics.Metric"):
-        return project_function(machine, state, attributes.bound_to(own, instance), site)
-    noted = machine.record(f"{instance.cls.module.name}:{instance.cls.qualname}.__call__", site, state, instance)
-    return Tensor(noted, parents=site.args) if any(isinstance(a, Tensor) for a in site.args) else Produced(noted)
-
-
 def _call_produced(machine: Machine, state: State, produced: Produced, site: Site) -> Value:
     kind = api.type_of(produced.callee)
     if kind == "keras.layers.Layer":
@@ -210,7 +147,7 @@ def _call_produced(machine: Machine, state: State, produced: Produced, site: Sit
             return Tensor(noted, symbolic=_symbolic(site), parents=site.args)
         return Produced(noted)
     noted = machine.record(f"{produced.callee}()", site, state, receiver=produced)
-    _follow_arguments(machine, state, site)
+    callbacks.follow_arguments(machine, state, site)
     return Tensor(noted, parents=site.args) if any(isinstance(a, Tensor) for a in site.args) else Produced(noted)
 
 
@@ -223,7 +160,7 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
         case External(name=dotted):
             return external(machine, state, member(dotted, name), site)
         case Imported(module=module):
-            return call(machine, state, attributes.member_of(machine, module, name), site)
+            return call(machine, state, imports.member_of(machine, module, name), site)
         case Choice(options=options):
             return joins.join_all(call_method(machine, state, option, name, site) for option in options)
         case Dataset():
@@ -231,11 +168,11 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
         case Model():
             return models.method(machine, state, base, name, site)
         case Instance() | Class():
-            return _method_of_object(machine, state, base, name, site)
+            return objects.method_of_object(machine, state, base, name, site)
         case Super():
-            return _method_of_super(machine, state, base, name, site)
+            return objects.method_of_super(machine, state, base, name, site)
         case Items() | Mapping() | Const():
-            return outside.container_method(machine, state, base, name, site)
+            return containers.container_method(machine, state, base, name, site)
         case GraphFunction():
             return graphs.method(machine, state, base, name, site)
         case Tensor():
@@ -245,33 +182,6 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
             return machine.draw(base, state.context) if name == "__next__" else Unknown("generator")
         case _:
             return method_of_unknown(machine, state, base, name, site)
-
-
-def _method_of_object(machine: Machine, state: State, base: Instance | Class, name: str, site: Site) -> Value:
-    function = attributes.attribute(machine, state, base, name)
-    if not isinstance(function, Attribute):
-        return call(machine, state, function, site)
-    cls = base.cls if isinstance(base, Instance) else base
-    ancestors = list(cls.ancestry())
-    if cls.is_a(*api.LAYER_CLASSES) and name == "__call__":
-        return call(machine, state, base, site)
-    callee = f"{ancestors[0]}.{name}" if ancestors else ""
-    noted = machine.record(callee, site, state, receiver=base)
-    _follow_arguments(machine, state, site)
-    return Produced(noted) if callee else Unknown("method")
-
-
-def _method_of_super(machine: Machine, state: State, base: Super, name: str, site: Site) -> Value:
-    function = attributes.attribute(machine, state, base, name)
-    if not isinstance(function, Attribute):
-        return call(machine, state, function, site)
-    if isinstance(base.instance, Model) and name in api.MODEL_METHODS:
-        return models.method(machine, state, base.instance, name, site, inherited=True)
-    if isinstance(base.instance, Model) and name == "__init__":
-        models.functional_subclass(machine, base.instance, site)
-    ancestor = next(iter(base.cls.ancestry()), "builtins.object")
-    noted = machine.record(f"{ancestor}.{name}", site, state, receiver=base.instance)
-    return Produced(noted)
 
 
 def method_of_unknown(machine: Machine, state: State, base: Value, name: str, site: Site) -> Value:
@@ -296,7 +206,7 @@ def method_of_unknown(machine: Machine, state: State, base: Value, name: str, si
         if callee.startswith("tf.distribute.Strategy."):
             return graphs.method_of_type(machine, state, base, "tf.distribute.Strategy", name, site)
     noted = machine.record(callee, site, state, receiver=base)
-    _follow_arguments(machine, state, site)
+    callbacks.follow_arguments(machine, state, site)
     if any(isinstance(argument, Tensor) for argument in site.args):
         return Tensor(noted, parents=(*site.args, base))
     return Produced(noted) if callee else Unknown(f".{name}()")
@@ -333,7 +243,7 @@ def external(machine: Machine, state: State, name: str, site: Site) -> Value:
             return result
     owner, _, method_name = name.rpartition(".")
     if owner == "keras.Model" and method_name in api.MODEL_METHODS and site.args:
-        return call_method(machine, state, site.args[0], method_name, _without_first(site))
+        return call_method(machine, state, site.args[0], method_name, callbacks.without_first(site))
     return generic(machine, state, name, site)
 
 
@@ -344,19 +254,13 @@ def generic(machine: Machine, state: State, name: str, site: Site) -> Value:
     if symbolic:
         state.context = models.under_construction(outer, site)
     noted = machine.record(name, site, state)
-    _follow_arguments(machine, state, site)
+    callbacks.follow_arguments(machine, state, site)
     state.context = outer
     return (
         Tensor(noted, symbolic=symbolic, parents=(*site.args, *site.kwargs.values()))
         if _is_op(name, site)
         else Produced(noted)
     )
-
-
-def _without_first(site: Site) -> Site:
-    from tflint_gpu.program.machine import Site
-
-    return Site(site.location, site.args[1:], site.kwargs, site.open)
 
 
 def _transparent(machine: Machine, state: State, name: str, site: Site) -> Value:
@@ -408,50 +312,3 @@ def _symbolic(site: Site) -> bool:
         if isinstance(argument, Items) and any(isinstance(i, Tensor) and i.symbolic for i in argument.items):
             return True
     return False
-
-
-def _follow_arguments(machine: Machine, state: State, site: Site) -> None:
-    """Follow project functions that are handed to code outside: they are called from there."""
-    for argument in (*site.args, *site.kwargs.values()):
-        for option in options_of(argument):
-            if isinstance(option, Function | Partial | GraphFunction):
-                call_back(machine, state, option, site.location)
-
-
-def call_back(machine: Machine, state: State, function: Value, location: Location) -> Value:
-    """Call `function` as outside code would: with tensors in traced code, with unknown values elsewhere."""
-    from tflint_gpu.program.machine import Site
-
-    traced = state.context.in_graph
-    arguments = tuple(
-        Tensor() if traced else Unknown("argument of a callback") for _ in range(required_arguments(function))
-    )
-    return call(machine, state, function, Site(location, arguments, {}))
-
-
-def required_arguments(function: Value) -> int:
-    """Return how many positional arguments a project function needs beside those already bound."""
-    match function:
-        case Partial(function=inner, args=args, kwargs=kwargs):
-            return max(0, required_arguments(inner) - len(args) - len(kwargs))
-        case GraphFunction(function=inner):
-            return required_arguments(inner)
-        case Function(node=node, bound=bound, kind=kind):
-            spec = node.args
-            total = len(spec.posonlyargs) + len(spec.args) - len(spec.defaults)
-            return max(0, total - (1 if bound is not None and kind != "static" else 0))
-        case _:
-            return 1
-
-
-def promised(machine: Machine, name: str, annotation: Value, location: Location) -> Value:
-    """Return what a parameter annotated with `annotation` holds."""
-    match annotation:
-        case External(name="keras.Model" | "keras.Sequential"):
-            return machine.model_for(location)
-        case External(name="tf.Tensor"):
-            return Tensor()
-        case External(name=dotted):
-            return Parameter(name, dotted)
-        case _:
-            return Parameter(name)

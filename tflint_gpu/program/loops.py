@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import attributes, joins, training
+from tflint_gpu.program import assignment, attributes, branches, joins, training
 from tflint_gpu.program.context import Guard, Loop
 from tflint_gpu.program.values import (
     Choice,
@@ -27,7 +27,8 @@ from tflint_gpu.program.values import (
 )
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.machine import Machine, State
+    from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.state import State
 
 #: Loops over literal collections up to this length are followed element by element.
 MAX_UNROLL = 8
@@ -35,7 +36,6 @@ MAX_UNROLL = 8
 
 def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> None:
     """Follow a ``for``: round by round over a short literal collection, else one round that stands for all."""
-    from tflint_gpu.program import execute
 
     iterable = machine.evaluate(node.iter, state)
     rounds, count = rounds_of(iterable)
@@ -43,7 +43,7 @@ def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> Non
 
     def body() -> None:
         for element in rounds if rounds is not None else [element_of(machine, state, iterable)]:
-            execute.assign(machine, state, node.target, element)
+            assignment.assign(machine, state, node.target, element)
             machine.execute(node.body, state)
             state.ended = False
 
@@ -53,12 +53,10 @@ def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> Non
 
 def run_while(machine: Machine, state: State, node: ast.While) -> None:
     """Follow one round of a ``while``."""
-    from tflint_gpu.program import execute
-
     loop = Loop(state.module.location(node.test), "while")
 
     def body() -> None:
-        execute._test(machine, state, node.test)
+        branches.test(machine, state, node.test)
         machine.execute(node.body, state)
         state.ended = False
 
@@ -76,7 +74,6 @@ def _run(
     certain: bool,
     unrolled: bool,
 ) -> None:
-    from tflint_gpu.program import execute
 
     before = dict(state.names)
     if not unrolled:
@@ -90,7 +87,7 @@ def _run(
     state.context = outer
     close_loop(machine, state, loop, with_calls)
     if not certain:
-        joined = execute.join_names([dict(state.names), before])
+        joined = branches.join_names([dict(state.names), before])
         state.names.clear()
         state.names.update(joined)
 
@@ -208,7 +205,6 @@ def rounds(
     machine: Machine, state: State, generators: list[ast.comprehension], node: ast.expr, body: Callable[[], None]
 ) -> bool:
     """Run `body` for each round of a comprehension; return whether every round was followed."""
-    from tflint_gpu.program import execute
 
     head, *rest = generators
     iterable = machine.evaluate(head.iter, state)
@@ -219,7 +215,7 @@ def rounds(
     complete = elements is not None and not head.ifs
     for element in elements if elements is not None else [element_of(machine, state, iterable)]:
         state.context = outer.inside(loop)
-        execute.assign(machine, state, head.target, element)
+        assignment.assign(machine, state, head.target, element)
         for test in head.ifs:
             guard = Guard(state.module.location(test), "branch", None, machine.evaluate(test, state))
             state.context = state.context.inside(guard)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import evaluate, execute, invoke, joins
+from tflint_gpu.program import branches, evaluate, execute, invoke, joins, objects
 from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region
+from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Call,
     Class,
@@ -31,7 +31,7 @@ from tflint_gpu.program.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tflint_gpu.findings import Location
     from tflint_gpu.program.modules import Module, ModuleIndex
@@ -46,49 +46,15 @@ WORK_PER_LINE = 120
 WORK_FLOOR = 60_000
 
 
+#: Calls are invoked, every other expression is evaluated.
+_EXPRESSIONS: dict[type, Callable[[Machine, State, Any], Value]] = {
+    **evaluate.EXPRESSIONS,
+    ast.Call: invoke.evaluate_call,
+}
+
+
 class OutOfWorkError(Exception):
     """The bound on work was reached; what was seen so far stands."""
-
-
-@dataclass(slots=True, eq=False)
-class State:
-    """One activation: the variables of a function, module or class body, and where control stands in it."""
-
-    module: Module
-    names: dict[str, Value]
-    qualname: str
-    context: Context
-    parent: State | None = None
-    function: Function | None = None
-    is_class: bool = False
-    returns: list[Value] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
-    outer_names: set[str] = field(default_factory=set)
-    #: Set when the rest of the block cannot run: return, raise, break, continue.
-    ended: bool = False
-    depth: int = 0
-    #: Branches of unknown outcome entered since the activation began.
-    branches: int = 0
-
-    def lookup(self, name: str) -> Value | None:
-        """Return the variable `name` as this code sees it, None where neither it nor a closure has it."""
-        here: State | None = self
-        while here is not None:
-            if name in here.names and not (here.is_class and here is not self):
-                return here.names[name]
-            here = here.parent
-        return self.module.names.get(name)
-
-
-@dataclass(slots=True, eq=False)
-class Site:
-    """A call in the text, before it is known what is called."""
-
-    location: Location
-    args: tuple[Value, ...]
-    kwargs: dict[str, Value]
-    open: bool = False
-    texts: dict[int | str, Any] = field(default_factory=dict)
 
 
 class Machine:
@@ -129,7 +95,7 @@ class Machine:
         self.work -= 1
         if self.work < 0:
             raise OutOfWorkError
-        return evaluate.EXPRESSIONS.get(type(node), evaluate.unknown)(self, state, node)
+        return _EXPRESSIONS.get(type(node), evaluate.unknown)(self, state, node)
 
     def execute(self, body: Iterable[ast.stmt], state: State) -> None:
         """Run the statements of `body` in `state`, up to the first that ends the block."""
@@ -318,7 +284,7 @@ class Machine:
         if isinstance(annotation, ast.Constant):
             return Parameter(parameter.arg, str(annotation.value))
         kind = self.evaluate(annotation, function.closure or _module_state(function, state))
-        return invoke.promised(self, parameter.arg, kind, function.module.location(annotation))
+        return objects.promised(self, parameter.arg, kind, function.module.location(annotation))
 
     # --- regions
 
@@ -341,7 +307,7 @@ class Machine:
     def guard(self, test: ast.expr, value: Value, state: State, *, positive: bool) -> Guard:
         """Return the guard frame of one arm of a branch on `test`."""
         location = state.module.location(test)
-        kind, every = execute.kind_of_guard(test, value, positive=positive)
+        kind, every = branches.kind_of_guard(test, value, positive=positive)
         return Guard(location, kind, every, value)
 
 
@@ -383,7 +349,7 @@ def self_of(machine: Machine, cls: Class, state: State) -> Value:
     known = machine.instances.get(id(cls))
     if known is None:
         site = Site(cls.location, (), {}, open=True)
-        known = invoke.instantiate(machine, state, cls, site, alone=True)
+        known = objects.instantiate(machine, state, cls, site, alone=True)
     return known
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, attributes
+from tflint_gpu.program import api, attributes, training
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.values import (
     Call,
@@ -25,7 +25,8 @@ from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location
-    from tflint_gpu.program.machine import Machine, Site, State
+    from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.state import Site, State
 
 _LOADERS = frozenset(
     [
@@ -286,12 +287,10 @@ def method(
     machine: Machine, state: State, model: Model, name: str, site: Site, *, inherited: bool = False
 ) -> Value:
     """Return what ``model.name(…)`` gives; `inherited` skips the project's own override of it."""
-    from tflint_gpu.program import invoke, training
-
     if model.instance is not None and not inherited:
         own = attributes.attribute(machine, state, model, name)
         if isinstance(own, Function | GraphFunction | Partial | Produced | Instance | Model):
-            return invoke.call(machine, state, own, site)
+            return machine.call(own, site, state)
     if name == "add":
         machine.record("keras.Sequential.add", site, state, receiver=model)
         if site.args:

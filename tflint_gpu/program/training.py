@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, attributes
+from tflint_gpu.program import api, attributes, callbacks
 from tflint_gpu.program.context import Context, Loop, Region
+from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Call,
     Class,
@@ -28,7 +29,7 @@ from tflint_gpu.program.views import Model, Pipeline, Step, TrainingRun
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location
-    from tflint_gpu.program.machine import Machine, Site, State
+    from tflint_gpu.program.machine import Machine
 
 _FITS = frozenset({"fit", "fit_generator"})
 _USES = frozenset({"evaluate", "predict", "evaluate_generator", "predict_generator"})
@@ -51,9 +52,7 @@ def model_method(
         _follow_input(machine, state, data, noted)
         _follow_callbacks(machine, state, model, noted)
     elif name in ("add_loss", "add_metric"):
-        from tflint_gpu.program import invoke
-
-        invoke._follow_arguments(machine, state, site)
+        callbacks.follow_arguments(machine, state, site)
     return Produced(noted)
 
 
@@ -176,8 +175,6 @@ def follow_callback(machine: Machine, state: State, callback: Instance, owner: C
 
 
 def _follow_callback_method(machine: Machine, state: State, name: str, method: Value, owner: Call | None) -> None:
-    from tflint_gpu.program import invoke
-
     if name not in api.BATCH_CALLBACKS and name not in api.EPOCH_CALLBACKS:
         return
     if not isinstance(method, Function | Partial):
@@ -185,14 +182,12 @@ def _follow_callback_method(machine: Machine, state: State, name: str, method: V
     kind = "batch-callback" if name in api.BATCH_CALLBACKS else "epoch-callback"
     location = method.location if isinstance(method, Function) else (owner.location if owner else None)
     assert location is not None
-    arguments = [Unknown("index"), Mapping({}, Unknown("log"))][: max(1, invoke.required_arguments(method))]
+    arguments = [Unknown("index"), Mapping({}, Unknown("log"))][: max(1, callbacks.required_arguments(method))]
     machine.follow_in(method, arguments, Region(location, kind, owner=owner), state)
 
 
 def _follow_input(machine: Machine, state: State, data: Value | None, noted: Call) -> None:
     """Follow the Python code that makes the input: a generator's body, ``__getitem__`` of a Sequence."""
-    from tflint_gpu.program.machine import Site
-
     region = Region(noted.location, "loader", owner=noted)
     for option in options_of(data) if data is not None else ():
         if isinstance(option, Generator):

@@ -1,0 +1,122 @@
+"""Methods of lists, dicts and literals."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from tflint_gpu.program import folding, joins
+from tflint_gpu.program.context import Activation, Loop
+from tflint_gpu.program.values import (
+    Const,
+    Items,
+    Mapping,
+    Operation,
+    Unknown,
+    Value,
+    constant,
+)
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.state import Site, State
+
+
+def container_method(
+    machine: Machine, state: State, base: Items | Mapping | Const, name: str, site: Site
+) -> Value:
+    """A method of a list, tuple, set, dict or literal."""
+    match base:
+        case Items():
+            return _items_method(state, base, name, site)
+        case Mapping():
+            return _mapping_method(base, name, site)
+        case _:
+            return _text_method(base, name, site)
+
+
+def _items_method(state: State, base: Items, name: str, site: Site) -> Value:
+    if name in ("append", "add", "insert") and site.args:
+        base.items = (*base.items, site.args[-1])
+        base.complete = base.complete and not state.branches and not _in_loop(state) and name == "append"
+    elif name in ("extend", "update") and site.args:
+        other = site.args[0]
+        if isinstance(other, Items):
+            base.items = (*base.items, *other.items)
+            base.complete = base.complete and other.complete and not state.branches and not _in_loop(state)
+        else:
+            base.complete = False
+    elif name == "copy":
+        return Items(base.kind, base.items, base.complete)
+    elif name == "pop":
+        base.complete = False
+        return joins.join_all(base.items) if base.items else Unknown("pop")
+    elif name in ("clear", "remove", "reverse", "sort", "discard"):
+        base.complete = False
+    return Const(None) if name in ("append", "add", "insert", "extend") else Unknown(name)
+
+
+def _in_loop(state: State) -> bool:
+    for frame in state.context:
+        if isinstance(frame, Activation):
+            return False
+        if isinstance(frame, Loop):
+            return True
+    return False
+
+
+def _mapping_method(base: Mapping, name: str, site: Site) -> Value:
+    complete = base.other is None
+    if name == "items":
+        pairs = [Items("tuple", (Const(key), value)) for key, value in base.items.items()]
+        if base.other is not None:
+            pairs.append(Items("tuple", (Unknown("key"), base.other)))
+        return Items("list", tuple(pairs), complete)
+    if name == "values":
+        return Items("list", (*base.items.values(), *([base.other] if base.other else [])), complete)
+    if name == "keys":
+        return Items("list", tuple(Const(key) for key in base.items), complete)
+    if name in ("get", "pop", "setdefault") and site.args:
+        found = folding.subscript(base, site.args[0])
+        if isinstance(found, Unknown) or (complete and not _has(base, site.args[0])):
+            return site.args[1] if len(site.args) > 1 else Const(None)
+        return found
+    if name == "update":
+        for argument in site.args:
+            if isinstance(argument, Mapping):
+                base.items.update(argument.items)
+            else:
+                base.other = Unknown("updated")
+        base.items.update(site.kwargs)
+        return Const(None)
+    if name == "copy":
+        return Mapping(dict(base.items), base.other)
+    return Unknown(name)
+
+
+def _has(base: Mapping, key: Value) -> bool:
+    return isinstance(key, Const) and folding.hashable(key.value) and key.value in base.items
+
+
+def _text_method(base: Const, name: str, site: Site) -> Value:
+    if name == "format":
+        return Operation("format", (base, *site.args, *site.kwargs.values()))
+    if isinstance(base.value, str) and name in ("joinpath",):
+        parts = [base, *site.args]
+        if all(isinstance(part, Const) for part in parts):
+            return Const(posixpath.join(*(str(constant(part)) for part in parts)), base.soft)
+        return Operation("path", tuple(parts))
+    method = getattr(base.value, name, None)
+    arguments = [constant(argument) for argument in site.args]
+    plain = all(isinstance(argument, Const) for argument in site.args) and not site.kwargs
+    if callable(method) and plain and isinstance(base.value, str) and name in _PURE:
+        try:
+            return Const(method(*arguments), base.soft)
+        except Exception:
+            return Unknown(name)
+    return Operation(name, (base, *site.args))
+
+
+_PURE = frozenset(
+    ("lower upper strip lstrip rstrip replace startswith endswith title capitalize removeprefix").split()
+)
