@@ -11,6 +11,7 @@ from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import Work, device_work
 from tflint_gpu.trace.profile.space import Line, Plane
 
+_NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_details", "group_id"})
 _BYTES = re.compile(r"(?:num_bytes|size):(\d+)")
 
 
@@ -78,7 +79,7 @@ def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
         name = plane.names.get(event.metadata_id, "")
         start = line.base_ps + event.offset_ps
         end = start + event.duration_ps
-        stats = plane.stats(event)
+        stats = plane.stats(event, _NEEDED)
         work = device_work(name)
         trace.work[work].append((start, end))
         if work in (Work.KERNEL, Work.COLLECTIVE):

@@ -10,6 +10,16 @@ from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
 from tflint_gpu.trace.profile.space import Line, Plane
 
+#: The stats that are read of each kind of event, besides ``group_id`` in files that have it.
+_NEEDED = {
+    Kind.ITERATOR: frozenset({"id", "parent_id"}),
+    Kind.CAPTURED: frozenset({"id"}),
+    Kind.MARKER: frozenset({"step_num"}),
+    Kind.FUNCTION: frozenset({"tf_function_call", "tracing_count"}),
+    Kind.EAGER: frozenset({"eager_op", "is_func"}),
+    Kind.LAUNCH: frozenset({"id", "correlation_id"}),
+}
+
 
 @dataclass(frozen=True)
 class Marker:
@@ -140,7 +150,7 @@ class _Thread:
 
     def _event(self, event: Any, kind: Kind, start: int, end: int) -> None:
         trace, name = self.trace, self.plane.names[event.metadata_id]
-        stats = self.plane.stats(event) if event.stats else {}
+        stats = self._stats(event, kind)
         trace.begin = start if trace.begin is None else min(trace.begin, start)
         trace.end = end if trace.end is None else max(trace.end, end)
         opened = _Open(end, kind, self.stack[-1].executor if self.stack else None, self._inside())
@@ -150,14 +160,29 @@ class _Thread:
             opened.chain, opened.stage = name, (start, stats.get("id"), stats.get("parent_id"))
         elif kind is Kind.CAPTURED:
             self._captured(stats)
+        elif kind is Kind.MARKER:
+            number, group = stats.get("step_num", 0), stats.get("group_id")
+            trace.markers.append(Marker(start, end, number, self.line.id, group))
+        elif kind is Kind.FUNCTION:
+            mode, count = str(stats.get("tf_function_call")), int(stats.get("tracing_count") or 0)
+            trace.functions.append(CallEvent(start, end, name, self.line.id, True, mode, count))
         elif kind is Kind.CONTAINER:
-            self._container(name, stats, start, end)
+            trace.runtime[self.line.id].append((start, end))
+            if name == "EagerKernelExecute":
+                trace.runs.append((start, end))
         elif kind is Kind.EAGER:
             self._eager(name, stats, start, end)
         elif kind is Kind.LAUNCH:
             self._launch(name, stats, start, end, opened)
         self._wait(kind, name, start, end, stats)
         self.stack.append(opened)
+
+    def _stats(self, event: Any, kind: Kind) -> dict[str, Any]:
+        """Return what is needed of the stats of `event`: most events have some, and few are worth their parsing."""
+        wanted = _NEEDED.get(kind, frozenset())
+        if self.trace.grouped:
+            wanted |= {"group_id"}
+        return self.plane.stats(event, wanted) if wanted and event.stats else {}
 
     def _wait(self, kind: Kind, name: str, start: int, end: int, stats: dict[str, Any]) -> None:
         """Keep the interval for the breakdown; what tf.data does ahead on its own threads is no part of a step."""
@@ -172,19 +197,6 @@ class _Thread:
         inside = next((frame for frame in reversed(self.stack) if frame.stage), None)
         if "id" in stats:
             self.trace.captured[stats["id"]] = (None, "") if inside else self.last_stage
-
-    def _container(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
-        thread = self.line.id
-        if "step_num" in stats:
-            self.trace.markers.append(Marker(start, end, stats["step_num"], thread, stats.get("group_id")))
-            return
-        if "tf_function_call" in stats:
-            mode, count = str(stats["tf_function_call"]), int(stats.get("tracing_count") or 0)
-            self.trace.functions.append(CallEvent(start, end, name, thread, True, mode, count))
-            return
-        self.trace.runtime[thread].append((start, end))
-        if name == "EagerKernelExecute":
-            self.trace.runs.append((start, end))
 
     def _eager(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
         """Keep the outer of the two events that one eager execution writes."""

@@ -14,6 +14,8 @@ class Kind(enum.Enum):
     ITERATOR = "runs a stage of a tf.data pipeline"
     LAUNCH = "prepares or starts device work"
     CONTAINER = "only encloses other events"
+    MARKER = "marks a step"
+    FUNCTION = "calls a tf.function"
     OP = "runs an op"
     HLO = "runs part of an XLA program on the CPU"
     EAGER = "runs an op or function from Python"
@@ -79,9 +81,13 @@ def host_kind(name: str, stats: frozenset[str]) -> Kind:
         return Kind.COMPILE
     if name.startswith(("EagerExecute", "EagerLocalExecute: ")):
         return Kind.EAGER
+    if "step_num" in stats:
+        return Kind.MARKER
+    if "tf_function_call" in stats:
+        return Kind.FUNCTION
     if "correlation_id" in stats or _HOST_LAUNCH.match(name):
         return Kind.LAUNCH
-    if _CONTAINER.match(name) or "tf_function_call" in stats or "step_num" in stats:
+    if _CONTAINER.match(name):
         return Kind.CONTAINER
     if "hlo_op" in stats or name.startswith("CpuExecutable::Execute"):
         return Kind.HLO

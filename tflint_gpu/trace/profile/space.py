@@ -15,6 +15,8 @@ from tflint_gpu.trace.profile.messages import message
 
 #: The value fields of an XStat, as they are tried; protobuf keeps exactly one of them.
 _VALUES = ("uint64_value", "int64_value", "str_value", "ref_value", "double_value", "bytes_value")
+#: How protobuf writes "field 1, a varint": what every XStat begins with.
+_ID_TAG = 0x08
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,12 @@ class Plane:
             line = message("XLine").FromString(raw)
             yield Line(_text(line.name or line.display_name), line.id, line.timestamp_ns * 1000, line.events)
 
-    def stats(self, event: Any) -> dict[str, Any]:
-        """Return the stats of a raw `event` by name; text as `str`, everything else as stored."""
+    def stats(self, event: Any, wanted: frozenset[str] | None = None) -> dict[str, Any]:
+        """Return the stats of a raw `event` by name, all or the `wanted` ones; text as `str`."""
         parse, names = message("XStat").FromString, self.stat_names
-        return dict([_pair(parse(raw), names) for raw in event.stats])
+        if wanted is None:
+            return dict([_pair(parse(raw), names) for raw in event.stats])
+        return dict([_pair(parse(raw), names) for raw in event.stats if names.get(_number(raw), "") in wanted])
 
 
 def read_space(path: Path) -> list[Plane]:
@@ -108,6 +112,13 @@ def _pair(stat: Any, stat_names: dict[int, str]) -> tuple[str, Any]:
                 return name, stat_names.get(value, "")
             return name, _text(value) if field == "str_value" else value
     return name, None
+
+
+def _number(stat: bytes) -> int:
+    """Return the metadata id of a serialised XStat without parsing the rest: it is the first field."""
+    if stat[0] != _ID_TAG:
+        return int(message("XStat").FromString(stat).metadata_id)
+    return stat[1] if stat[1] < 128 else (stat[1] & 127) | (stat[2] << 7)
 
 
 def _text(raw: bytes) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -110,10 +112,23 @@ def read_profile(path: Path) -> ProfileSummary:
     if not run.xplanes:
         raise UserError(f"{path}: no *.xplane.pb in it; this profile holds tables only: use `tflint-gpu import`")
     notes = [f"Read the newest run, {run.folder.name}; {run.skipped} older left out."] if run.skipped else []
-    files = [_read_file(file) for file in run.xplanes]
+    with _no_collection():
+        files = [_read_file(file) for file in run.xplanes]
     if len(files) > 1:
         notes.append(f"{len(files)} hosts are joined; their steps are counted per device.")
     return summarize(files, tuple(file.name for file in run.xplanes), notes)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the cycle collector off: it would walk millions of events again and again, and none is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _read_file(file: Path) -> _Host:
