@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tflint_gpu.program.values import (
     Attribute,
+    Call,
     Const,
     Dataset,
     Element,
     External,
     Items,
     Mapping,
+    Produced,
     Stage,
     Subscript,
     Tensor,
@@ -41,7 +43,8 @@ def length_stage(dataset: Dataset) -> Stage | None:
     """Return the stage that makes batches of changing length; None where there is none or it cannot be told.
 
     ``padded_batch`` pads to the longest of each batch unless it is given whole shapes;
-    ``bucket_by_sequence_length`` does so within a bucket unless it pads to the boundary.
+    ``bucket_by_sequence_length`` does so within a bucket unless it pads to the boundary; ``to_tensor`` of a ragged
+    batch and ``TextVectorization`` without an output length do so in a map.
     """
     found: Stage | None = None
     for stage in dataset.stages:
@@ -53,6 +56,8 @@ def length_stage(dataset: Dataset) -> Stage | None:
             found = None if fixed else stage
         elif stage.op in _LATER_BATCHES:
             found = None
+        elif stage.op == "map" and any(_pads_in_map(call) for call in stage.calls):
+            found = stage
         elif found and stage.op == "map" and (not stage.calls or any(c.callee in _SETTLING for c in stage.calls)):
             # A map that cannot be read, or that pads by itself, leaves the shape unknown.
             found = None
@@ -67,6 +72,21 @@ def _pads_to_longest(stage: Stage) -> bool:
     if any(not isinstance(part, (Const, Items, Mapping, External)) for part in parts):
         return False
     return any(_has_none(part) for part in parts)
+
+
+def _pads_in_map(call: Call) -> bool:
+    """Say whether `call` makes a dense batch as long as its longest row."""
+    if call.callee.endswith(".to_tensor"):
+        return call.argument("shape", 1) is None
+    made = call.receiver.call if isinstance(call.receiver, Produced) and call.callee.endswith("__call__") else None
+    return (
+        made is not None
+        and made.callee == "keras.layers.TextVectorization"
+        and not made.open
+        and made.argument("output_sequence_length") is None
+        and made.constant("output_mode") in (None, "int")
+        and made.argument("ragged") is None
+    )
 
 
 def _has_none(part: Value) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.environment.per_batch_callback_work import profiles_long
+from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.program.values import Call, Const
@@ -60,7 +61,9 @@ class DebugInstrumentationOn(Check):
     )
 
     def find(self, program: Program) -> Iterator[Finding]:
-        """Yield what is on without a branch that could leave it off."""
+        """Yield what is on without a branch that could leave it off; nothing where nothing is trained."""
+        if not program.trains():
+            return
         yield from self._switches(program)
         yield from self._settings(program)
         yield from self._in_step(program)
@@ -115,14 +118,14 @@ class DebugInstrumentationOn(Check):
         if not program.target.on_tensorflow:
             return
         for call in program.calls_to("tf.print"):
-            if _in_traced_step(call):
+            if _in_traced_step(call, program):
                 yield self.at(
                     call,
                     "tf.print copies its tensors to the host in every step and keeps XLA off. Remove it, or print "
                     "every few hundred steps.",
                 )
         for call in program.calls_to(*_VALUE_ASSERTIONS):
-            if _in_traced_step(call):
+            if _in_traced_step(call, program):
                 yield self.at(
                     call,
                     "This assertion is evaluated and read by the host in every step. Check the data once, outside "
@@ -141,8 +144,9 @@ def _sure(context: Context) -> bool:
     return not context.all_guards
 
 
-def _in_traced_step(call: Call) -> bool:
-    return call.context.in_graph and call.context.in_step and not call.context.all_guards
+def _in_traced_step(call: Call, program: Program) -> bool:
+    traced = call.context.in_graph and call.context.in_step and not call.context.all_guards
+    return traced and in_training_step(call, program)
 
 
 def _of_setting(name: str, value: str) -> str | None:

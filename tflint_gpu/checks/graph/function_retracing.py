@@ -56,7 +56,7 @@ class FunctionRetracing(Check):
         for call in function.calls:
             for key in _changing_numbers(call):
                 yield self.at(
-                    call.places.get(key, call.location),
+                    call.place_of(key) if isinstance(key, str) else call.place_of("", key),
                     "A Python number that changes with every call makes tf.function trace a new graph each time: "
                     "pass tf.constant(...) or a tensor.",
                     severity=Severity.INFO if epoch else self.severity,

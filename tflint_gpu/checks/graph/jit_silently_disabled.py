@@ -41,8 +41,8 @@ class JitSilentlyDisabled(Check):
         if not program.target.on_tensorflow or program.target.legacy_keras:
             return
         for model in program.models:
-            compiled = next((call for call in model.compiles if _asks_for_jit(call)), None)
-            if compiled is None or _distributed(model, compiled):
+            compiled = next((call for call in model.compiles if asks_for_jit(call)), None)
+            if compiled is None or is_distributed(model, compiled):
                 continue
             for layer in model.layers:
                 if layer.callee in WITHOUT_JIT:
@@ -61,7 +61,7 @@ class JitSilentlyDisabled(Check):
         return by_experiment(evidence.experiment("xla"))
 
 
-def _asks_for_jit(compiled: Call) -> bool:
+def asks_for_jit(compiled: Call) -> bool:
     """Say whether ``compile`` leaves XLA to Keras or asks for it, and nothing else rules it out."""
     if compiled.constant("run_eagerly") or compiled.open:
         return False
@@ -69,7 +69,7 @@ def _asks_for_jit(compiled: Call) -> bool:
     return value is None or (isinstance(value, Const) and value.value in (True, "auto"))
 
 
-def _distributed(model: Model, compiled: Call) -> bool:
+def is_distributed(model: Model, compiled: Call) -> bool:
     """Say whether a strategy is active: Keras leaves XLA off then, whatever the layers are."""
     contexts = [compiled.context, *([model.call.context] if model.call else [])]
     return any(context.scope("strategy") is not None for context in contexts)

@@ -62,7 +62,7 @@ class XlaOff(Check):
 
     def _compile(self, call: Call, program: Program) -> Severity | None:
         model, value = call.receiver, call.argument("jit_compile")
-        if call.constant("run_eagerly") is True or _better_without(model):
+        if call.constant("run_eagerly") is True or better_without(model):
             return None
         if isinstance(value, Const) and value.value is False:
             known = isinstance(model, Model) and model.complete and not value.soft
@@ -73,7 +73,7 @@ class XlaOff(Check):
 
     def _steps(self, program: Program) -> Iterator[Finding]:
         seen = set()
-        blocked = any(_better_without(model) for model in program.models)
+        blocked = any(better_without(model) for model in program.models)
         for step in program.steps:
             function = _graph_of(step.apply)
             if function is None or function in seen or blocked or not _is_unset(function):
@@ -96,7 +96,8 @@ class XlaOff(Check):
         return by_experiment(evidence.experiment("xla"))
 
 
-def _better_without(model: object) -> bool:
+def better_without(model: object) -> bool:
+    """Say whether `model` has a layer that runs faster without XLA, or cannot run with it."""
     return isinstance(model, Model) and any(layer.callee in _BETTER_WITHOUT for layer in model.layers)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Finding, Related
+from tflint_gpu.findings import Finding, Location, Related
 from tflint_gpu.program.values import Call
 from tflint_gpu.program.views import Model
 
@@ -83,6 +83,10 @@ def _meant_for(strategy: Call, model: Model) -> bool:
     """Say whether model and strategy are made side by side: in one file, the strategy where the model sees it."""
     if model.call is None or not _near(strategy, model):
         return False
-    if strategy.location.cell is None and strategy.location.line > model.call.location.line:
+    if _position(strategy.location) > _position(model.call.location):
         return False
     return not strategy.qualname or strategy.qualname == model.call.qualname
+
+
+def _position(place: Location) -> tuple[int, int]:
+    return (place.cell or 0, place.line)
