@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import Work, device_work
@@ -15,8 +15,7 @@ _NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_det
 _BYTES = re.compile(r"(?:num_bytes|size):(\d+)")
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """One run of a kernel; `op` is the TensorFlow or XLA op that launched it, empty where unknown."""
 
     start: int

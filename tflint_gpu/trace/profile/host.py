@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
@@ -21,8 +21,7 @@ _NEEDED = {
 }
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(NamedTuple):
     """A step as the host marked it: ``train`` with a `number`, on one `thread`; `group` in old files."""
 
     start: int
@@ -32,8 +31,7 @@ class Marker:
     group: int | None = None
 
 
-@dataclass(frozen=True)
-class OpEvent:
+class OpEvent(NamedTuple):
     """One run of an op (`name` as ``scope/name:Type``); `executor` is the id of the function run around it."""
 
     start: int
@@ -44,8 +42,7 @@ class OpEvent:
     inside: str = ""
 
 
-@dataclass(frozen=True)
-class StageEvent:
+class StageEvent(NamedTuple):
     """One call of a tf.data iterator; `self_ps` is its length less its nested inputs on the same thread."""
 
     start: int
@@ -56,8 +53,7 @@ class StageEvent:
     parent: int | None
 
 
-@dataclass(frozen=True)
-class CallEvent:
+class CallEvent(NamedTuple):
     """A call from Python into the runtime: an eager op, or a ``tf.function`` with `mode` and `tracing_count`."""
 
     start: int
@@ -101,7 +97,7 @@ class HostTrace:
         return self.waits.get((kind, group if self.grouped else None), [])
 
 
-@dataclass
+@dataclass(slots=True)
 class _Open:
     """An event whose end lies ahead: the enclosing ones decide what a nested event means."""
 
@@ -127,6 +123,7 @@ class _Thread:
     def __init__(self, plane: Plane, line: Line, trace: HostTrace) -> None:
         self.plane, self.line, self.trace = plane, line, trace
         self.input_thread = line.name.startswith("tf_data_") and "get_next" not in line.name
+        self.end = 0
         self.kinds: dict[int, Kind] = {}
         self.stack: list[_Open] = []
         self.last_stage: tuple[int | None, str] = (None, "")
@@ -139,6 +136,11 @@ class _Thread:
             self._close(start)
             self._event(event, self.kinds[event.metadata_id], start, start + event.duration_ps)
         self._close(None)
+        if wanted:
+            begin = self.line.base_ps + wanted[0].offset_ps
+            trace = self.trace
+            trace.begin = begin if trace.begin is None else min(trace.begin, begin)
+            trace.end = self.end if trace.end is None else max(trace.end, self.end)
 
     def _kind(self, event: Any) -> Kind:
         """Return the kind of `event`; the first one of a name stands for all of that name on this thread."""
@@ -151,8 +153,7 @@ class _Thread:
     def _event(self, event: Any, kind: Kind, start: int, end: int) -> None:
         trace, name = self.trace, self.plane.names[event.metadata_id]
         stats = self._stats(event, kind)
-        trace.begin = start if trace.begin is None else min(trace.begin, start)
-        trace.end = end if trace.end is None else max(trace.end, end)
+        self.end = max(self.end, end)
         opened = _Open(end, kind, self.stack[-1].executor if self.stack else None, self._inside())
         if kind is Kind.OP:
             trace.ops.append(OpEvent(start, end, name, opened.executor, self.input_thread, opened.chain))
@@ -161,8 +162,8 @@ class _Thread:
         elif kind is Kind.CAPTURED:
             self._captured(stats)
         elif kind is Kind.MARKER:
-            number, group = stats.get("step_num", 0), stats.get("group_id")
-            trace.markers.append(Marker(start, end, number, self.line.id, group))
+            group = stats.get("group_id")
+            trace.markers.append(Marker(start, end, stats.get("step_num", 0), self.line.id, group))
         elif kind is Kind.FUNCTION:
             mode, count = str(stats.get("tf_function_call")), int(stats.get("tracing_count") or 0)
             trace.functions.append(CallEvent(start, end, name, self.line.id, True, mode, count))
@@ -178,7 +179,7 @@ class _Thread:
         self.stack.append(opened)
 
     def _stats(self, event: Any, kind: Kind) -> dict[str, Any]:
-        """Return what is needed of the stats of `event`: most events have some, and few are worth their parsing."""
+        """Return what is needed of the stats of `event`: most have some, and few are worth their parsing."""
         wanted = _NEEDED.get(kind, frozenset())
         if self.trace.grouped:
             wanted |= {"group_id"}

@@ -7,8 +7,8 @@ import functools
 import re
 
 
-class Kind(enum.Enum):
-    """What a host event is to the breakdown of a step."""
+class Kind(str, enum.Enum):
+    """What a host event is to the breakdown of a step; a `str` because those hash fast."""
 
     INPUT = "waits for the input pipeline"
     ITERATOR = "runs a stage of a tf.data pipeline"
