@@ -9,6 +9,7 @@ from .hooks import patch, patch_defining
 from .layers import watch_compile, watch_layers
 from .loops import batch_of, chain_of, rows_of
 from .places import identity
+from .trials import BlockDone
 
 ENTRIES = ("fit", "evaluate", "predict", "train_on_batch", "predict_on_batch")
 #: Calls whose own time is kept, per line of the user's.
@@ -18,9 +19,9 @@ KEPT = 400
 class Fit:
     """One running call of ``fit``: its track, and how many batches and epochs it has seen."""
 
-    def __init__(self, track, callbacks):
+    def __init__(self, track, arguments):
         self.track = track
-        self.callbacks = callbacks
+        self.arguments = arguments
         self.batches = 0
         self.begin = None
         self.last_end = None
@@ -164,10 +165,13 @@ class KerasWatch:
             self._prepare(track, arguments)
             self._extend(track, arguments)
             args, kwargs = (), {key: value for key, value in arguments.items() if key != "self"}
-        fit = Fit(track, self._watch_callbacks(kwargs.get("callbacks")))
+        self._watch_callbacks(kwargs.get("callbacks"))
+        fit = Fit(track, arguments)
         self.fits.append(fit)
         try:
             return original(model, *args, **kwargs)
+        except BlockDone:
+            return run.trials.fit(original, model, arguments)
         finally:
             self.fits.pop()
             run.clock.drop(track)
@@ -232,6 +236,9 @@ class KerasWatch:
                 self.run.steps_per_execution = count
                 fit.last_end = perf_counter()
                 self.run.clock.close(fit.track, count)
+                trials = self.run.trials
+                if trials.running and (trials.arm is None or trials.block_full()):
+                    raise BlockDone
             return result
 
         return watched
@@ -247,12 +254,11 @@ class KerasWatch:
 
     def _watch_callbacks(self, callbacks):
         if callbacks is None:
-            return []
+            return
         listed = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
         for callback in listed:
             if not hasattr(callback, "_tflint_gpu_watched"):
                 self._watch_callback(callback)
-        return listed
 
     def _watch_callback(self, callback):
         cls = type(callback)

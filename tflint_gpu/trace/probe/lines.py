@@ -110,14 +110,14 @@ class Lines:
             self.note(filename, frame.f_lineno)
         return self._line
 
-    def _quiet_import(self, name, *rest):
+    def _quiet_import(self, name, *rest, **named):
         # Importing TensorFlow under a trace function takes half as long again.
         current = sys.gettrace()
         if current is None or name.partition(".")[0] not in HEAVY or name in sys.modules:
-            return self.original_import(name, *rest)
+            return self.original_import(name, *rest, **named)
         sys.settrace(None)
         try:
-            return self.original_import(name, *rest)
+            return self.original_import(name, *rest, **named)
         finally:
             if self.active:
                 sys.settrace(current)

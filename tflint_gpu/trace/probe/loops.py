@@ -125,6 +125,8 @@ class LoopWatch:
         loops.append(track)
         self.made.drawing = True
         try:
+            if run.trials.running and track is run.trials.track:
+                return run.trials.draw(iterator)
             element = run.experiment.element(track, lambda: original(iterator, *args, **kwargs))
         except StopIteration:
             element = self._again(track, iterator, original, args, kwargs)

@@ -22,6 +22,7 @@ from .mutes import Mutes
 from .places import Places, identity
 from .profile import NoMarker, Profile
 from .python_input import PythonInput
+from .trials import Trials
 from .watch import DeadlineWatch
 
 
@@ -49,6 +50,8 @@ class Run:
         self.keras_modules = []
         self.dataset_class = None
         self.chains = []
+        self.trials = Trials(self, job.get("arms") or (), job.get("budget") or 0.0)
+        self.watch = None
         self.steps_per_execution = 1
         self.recording = False
         self.finishing = threading.Lock()
@@ -141,7 +144,16 @@ class Run:
                 self.finish("complete")
             self.profile.start()
         elif phase == DONE:
-            self.finish("complete")
+            self._complete()
+
+    def _complete(self):
+        """Write the report of the window, then try what the job asks for, or leave."""
+        self.profile.stop()
+        write(self.job["report"], facts.report(self, "complete"))
+        fit = self.keras.fits[-1] if self.keras.fits else None
+        if not self.trials.start(self.clock.driver, fit.arguments if fit is not None else None):
+            self.leave()
+        self.watch.extend(self.trials.budget)
 
     def profile_by_time(self, seconds):
         """Profile a program without steps for `seconds` and end it."""
@@ -152,13 +164,13 @@ class Run:
         self.finish("time", seconds=seconds)
 
     def finish(self, status, **more):
-        """Write the report and leave at once; never returns.
-
-        An interpreter that shuts down while a ``numpy_function`` of a dataset is in flight hangs for ever.
-        """
+        """Write the report, if that was not done, and leave; never returns."""
         if not self.finishing.acquire(blocking=False):
             # Another thread is already at it and will end the process.
             threading.Event().wait()
+        if self.trials.running:
+            self.trials.failed(more.get("error") or {"type": status, "text": "the program ended"})
+            self.leave()
         try:
             self.profile.stop()
             report = facts.report(self, status)
@@ -166,6 +178,13 @@ class Run:
         except BaseException:
             report = {"status": "broken", "error": {"text": traceback.format_exc()}}
         write(self.job["report"], report)
+        self.leave()
+
+    def leave(self):
+        """End the process at once.
+
+        An interpreter that shuts down while a ``numpy_function`` of a dataset is in flight hangs for ever.
+        """
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -228,7 +247,7 @@ def run(path):
     with open(path, encoding="utf-8") as file:
         job = json.load(file)
     current = Run(job)
-    watch = DeadlineWatch(current, job["deadline"], job["dump"])
+    watch = current.watch = DeadlineWatch(current, job["deadline"], job["dump"])
     current.install()
     if not job.get("lean"):
         current.lines.start()

@@ -313,7 +313,8 @@ def _device(node, kernels, recorded):
     ran = _ran_on(op, recorded)
     if op.type in PYTHON_OPS:
         return "cpu", "ran" if ran else "kernels", "python"
-    asked = "cpu" if "CPU" in (op.device or "").upper() else ""
+    # A whole address (/job:…) was written by TensorFlow, which keeps ops beside their variables, not by the user.
+    asked = "CPU" in op.device.upper() and "/job:" not in op.device
     predicted, why = kernels.place(op) if kernels else (None, "")
     if ran:
         return ran, "ran", ("asked" if asked else why) if ran == "cpu" else ""

@@ -17,14 +17,14 @@ class DeadlineWatch:
         self.seconds = seconds
         self.main = threading.main_thread().ident
         self.dump = open(dump_path, "w")  # noqa: SIM115 - faulthandler needs it open for the whole run
+        self.end = time.monotonic() + seconds
         faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=self.dump)
         self.thread = threading.Thread(target=self._wait, name="tflint-gpu-deadline", daemon=True)
         self.thread.start()
 
     def _wait(self):
-        end = time.monotonic() + self.seconds
         by_time = time.monotonic() + self.seconds * 0.5
-        while time.monotonic() < end:
+        while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
             if by_time and time.monotonic() > by_time:
                 by_time = None
@@ -49,6 +49,12 @@ class DeadlineWatch:
                 return spot
             frame = frame.f_back
         return None
+
+    def extend(self, seconds):
+        """Allow the run `seconds` more from now."""
+        self.end = time.monotonic() + seconds + GRACE
+        faulthandler.cancel_dump_traceback_later()
+        faulthandler.dump_traceback_later(seconds + 2 * GRACE, exit=True, file=self.dump)
 
     def cancel(self):
         """Disarm the last resort."""

@@ -1,0 +1,255 @@
+"""What-if runs in the process of the baseline: blocks of steps with and without one change, in turns.
+
+A block begins with a fresh iterator, lets a few steps pass and times the next ones, so that a machine that slows
+down slows every arm, and no import, model or first trace is paid twice.
+"""
+
+import json
+import os
+import statistics
+from time import monotonic
+
+from .experiments import EPOCH, Experiment
+from .loops import rows_of
+
+#: Steps of a block that are let pass, and that are timed at most and at least.
+SKIP, MOST, LEAST = 5, 20, 3
+#: Seconds after which a block makes do with fewer steps, and turns that every arm gets at most.
+SECONDS, ROUNDS = 4.0, 5
+
+#: Arguments of fit that are no part of a step.
+VALIDATION = ("validation_data", "validation_split", "validation_steps", "validation_freq", "validation_batch_size")
+
+
+class BlockDone(BaseException):
+    """Leaves a running fit at the end of a block; not an `Exception`, so that no handler of the user's keeps it."""
+
+
+class Arm:
+    """One change, or the baseline where it has no name: the median step of each of its blocks, in ms."""
+
+    def __init__(self, run, change):
+        self.change = change
+        self.experiment = Experiment(run, change, run.target)
+        self.medians = []
+        self.times = []
+        self.factor = 1.0
+        self.problem = ""
+        self.state = {}
+
+
+class Trials:
+    """Runs the arms of one job once its window is complete; every block is written down as it ends."""
+
+    def __init__(self, run, changes, budget):
+        self.run = run
+        self.arms = [Arm(run, "")] + [Arm(run, change) for change in changes]
+        self.budget = budget
+        self.began = None
+        self.longest = 0.0
+        self.order = iter(())
+        self.arm = None
+        self.track = None
+        self.first = 0
+        self.block_began = None
+        self.iterator = None
+
+    def start(self, track, arguments):
+        """Begin with `track`, if there is something to try and its kind of step can be switched.
+
+        `arguments` are those of the running fit; a generator can be drawn from only once and is left alone.
+        """
+        if len(self.arms) < 2 or self.budget <= 0 or track.kind not in ("fit", "dataset loop"):
+            return False
+        if track.kind == "fit" and (arguments is None or hasattr(arguments.get("x"), "__next__")):
+            return False
+        self.track = track
+        self.began = monotonic()
+        self.order = iter([arm for _ in range(ROUNDS) for arm in self.arms])
+        return True
+
+    @property
+    def running(self):
+        """Say whether the window is over and arms are being tried."""
+        return self.began is not None
+
+    def next_arm(self):
+        """Return the arm whose turn it is, None when all turns or the budget are used up."""
+        for arm in self.order:
+            if monotonic() - self.began + self.longest > self.budget:
+                return None
+            if not arm.problem:
+                self.arm = arm
+                self.first = len(self.track.steps)
+                self.block_began = monotonic()
+                return arm
+        return None
+
+    def block_full(self):
+        """Say whether the block has its steps; then they are kept and written down."""
+        times = [ms for ms, _ in self.track.steps[self.first + SKIP :]]
+        spent = monotonic() - self.block_began
+        if len(times) < MOST and not (len(times) >= LEAST and spent > SECONDS):
+            return False
+        self._keep(times)
+        return True
+
+    def _keep(self, times):
+        arm = self.arm
+        arm.times = [ms / arm.factor for ms in times]
+        arm.medians.append(statistics.median(arm.times))
+        self.longest = max(self.longest, monotonic() - self.block_began)
+        self.write()
+
+    def write(self):
+        """Write what is known of the arms."""
+        path = self.run.job["arms_report"]
+        found = {
+            arm.change: {"medians": arm.medians, "times": arm.times, "problem": arm.problem} for arm in self.arms
+        }
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        os.replace(path + ".part", path)
+
+    def fit(self, original, model, arguments):
+        """Try the arms on a call of fit that was just left; never returns."""
+        arguments = {key: value for key, value in arguments.items() if key not in VALIDATION + ("self",)}
+        arguments["epochs"] = (arguments.get("initial_epoch") or 0) + 100000
+        prepared = {}
+        while self.next_arm() is not None:
+            arm = self.arm
+            try:
+                if arm not in prepared:
+                    prepared[arm] = self._prepare_fit(arm, model, dict(arguments))
+                self._enter_state(arm, model)
+                original(model, **prepared[arm])
+                arm.problem = "" if arm.medians else "the input ended before a block was full"
+            except BlockDone:
+                pass
+            except Exception as problem:
+                if not arm.change:
+                    break
+                arm.problem = "the run failed with %s: %s" % (type(problem).__name__, first_line(problem))
+            self.run.clock.drop(self.track)
+            arm.state["train_function"] = model.train_function
+        self.run.leave()
+
+    def _prepare_fit(self, arm, model, arguments):
+        arm.state = {"jit": jit_of(model), "steps": steps_of(model), "train_function": None}
+        if not arm.change:
+            arm.state["train_function"] = model.train_function
+            return arguments
+        if arm.experiment.factor > 1:
+            self._rebatch(arm, arguments)
+        elif arm.change.startswith("xla"):
+            arm.state["jit"] = arm.change == "xla"
+            arm.experiment.applied = jit_of(model) != arm.state["jit"] and not model.run_eagerly
+        elif arm.change.startswith("steps-per-execution-"):
+            arm.state["steps"] = 8
+            arm.experiment.applied = steps_of(model) == 1 and not model.run_eagerly
+        else:
+            arguments = arm.experiment.fit_arguments(model, arguments)
+            arm.state["train_function"] = model.train_function
+        if not arm.experiment.applied:
+            arm.problem = "the change does not apply to this training"
+            raise BlockDone
+        return arguments
+
+    def _rebatch(self, arm, arguments):
+        given, factor = arguments.get("x"), arm.experiment.factor
+        if self.run.dataset_class is not None and isinstance(given, self.run.dataset_class):
+            larger = self.larger(given, factor)
+            if larger is not None:
+                arguments["x"] = larger
+                arguments["steps_per_epoch"] = arguments.get("steps_per_epoch") or EPOCH
+                arm.experiment.applied = True
+        elif (rows_of(given) or 0) >= (self.track.batch_size or 0) * factor:
+            arm.experiment.fit_arguments(None, arguments)
+        arm.factor = float(factor)
+
+    def larger(self, dataset, factor):
+        """Return `dataset` with batches `factor` times as large, None where it cannot be had."""
+        rows = self.track.batch_size
+        if not rows or not hasattr(dataset, "rebatch"):
+            return None
+        return dataset.repeat().rebatch(rows * factor, drop_remainder=True).prefetch(2)
+
+    def _enter_state(self, arm, model):
+        """Give the model the arm's own compiled step."""
+        model.jit_compile = arm.state["jit"]
+        if jit_of(model) != arm.state["jit"]:
+            # A layer that XLA cannot compile keeps the whole model from it.
+            arm.problem = "a layer of the model does not support XLA"
+            raise BlockDone
+        set_steps(model, arm.state["steps"])
+        model.train_function = arm.state["train_function"]
+
+    def failed(self, problem):
+        """Note that the program ended with `problem` under the change that was being tried."""
+        if self.arm is not None and self.arm.change:
+            self.arm.problem = "the run failed with %s: %s" % (problem["type"], problem["text"][:140])
+        self.write()
+
+    def draw(self, iterator):
+        """Return the next element of the loop over a dataset, as the arm whose turn it is has it."""
+        source = iterator._tflint_gpu_source
+        if self.arm is None or self.block_full():
+            self._next_loop_arm(source)
+        for _ in range(2):
+            try:
+                if self.arm.change != "cached-batch":
+                    return next(self.iterator)
+                if "element" not in self.arm.state:
+                    self.arm.state["element"] = next(self.iterator)
+                return self.arm.state["element"]
+            except StopIteration:
+                self.iterator = self._source_of(self.arm, source)
+        raise StopIteration
+
+    def _next_loop_arm(self, source):
+        while True:
+            arm = self.next_arm()
+            if arm is None:
+                self.run.leave()
+            self.iterator = self._source_of(arm, source)
+            if self.iterator is not None:
+                return
+            arm.problem = "the change does not apply to this training"
+
+    def _source_of(self, arm, source):
+        self.run.keras.depth += 1
+        try:
+            if arm.experiment.factor > 1:
+                source = self.larger(source, arm.experiment.factor)
+                arm.factor = float(arm.experiment.factor)
+            elif arm.change not in ("", "cached-batch"):
+                return None
+            return None if source is None else iter(source)
+        finally:
+            self.run.keras.depth -= 1
+
+
+def first_line(problem):
+    """Return the first line of an exception's text, cut to what fits into a note."""
+    lines = str(problem).strip().splitlines() or [""]
+    return lines[0][:140]
+
+
+def jit_of(model):
+    """Return whether a model's step is compiled with XLA."""
+    return bool(getattr(model, "jit_compile", None) or getattr(model, "_jit_compile", None))
+
+
+def steps_of(model):
+    """Return how many steps a model runs at one call of its step function."""
+    if hasattr(model, "_steps_per_execution"):
+        return int(model._steps_per_execution.numpy())
+    return int(model.steps_per_execution)
+
+
+def set_steps(model, count):
+    """Have a model run so many steps at one call of its step function."""
+    if hasattr(model, "_steps_per_execution"):
+        model._steps_per_execution.assign(count)
+    else:
+        model.steps_per_execution = count
