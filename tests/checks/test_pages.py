@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import tflint_gpu.checks
 from tests.checks.conftest import Analyse
 from tflint_gpu.checks import load_check
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.pages import FACTORS, Example, Page, all_pages
+from tflint_gpu.cli.check import command as check
 from tflint_gpu.findings import Severity
 
 PAGES = all_pages()
@@ -43,6 +45,26 @@ def test_examples_give_what_the_page_says(page: Page, example: Example, analyse:
         assert all(len(finding.message) < LONGEST for finding in own), [finding.message for finding in own]
     else:
         assert [f"{finding.location}: {finding.message}" for finding in own] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.fix == "safe"], ids=lambda page: page.name)
+def test_safe_fixes_of_the_bad_examples_leave_no_loud_finding(
+    page: Page, analyse: Analyse, tmp_path: Path
+) -> None:
+    fixed = 0
+    for example in page.examples():
+        version = example.settings.get("tensorflow", "2.21")
+        findings = analyse(example.files, version, (page.code,)) if example.kind == "bad" else []
+        if not any(finding.fix and finding.fix.safety == "safe" for finding in findings):
+            continue
+        done = CliRunner().invoke(check, ["--fix", "--select", page.code, "--tensorflow", version, "."])
+
+        left = analyse({}, version, (page.code,))
+        assert done.exit_code == 0, done.output
+        assert [finding.message for finding in left if finding.fix and finding.fix.safety == "safe"] == []
+        assert any((tmp_path / name).read_text() != text for name, text in example.files.items())
+        fixed += 1
+    assert fixed, "no bad example of the page has a safe fix"
 
 
 @each_page

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import image_flow, is_python_input
 from tflint_gpu.checks.loops import adapts, drives_environment
@@ -108,10 +109,10 @@ class TinyBatch(Check):
             if run.strategy is None and not run.context.debug and not _deliberate(run):
                 batch = _batch_of(run)
                 if batch is not None:
-                    yield from self._judged_small(run, batch)
+                    yield from self._judged_small(run, batch, program)
 
-    def _judged_small(self, run: TrainingRun, batch: _Batch) -> Iterator[Finding]:
-        family = _family(run.model)
+    def _judged_small(self, run: TrainingRun, batch: _Batch, program: Program) -> Iterator[Finding]:
+        family = _family(run.model, program)
         limit = self.options["tabular" if family == "dense" else "vision"]
         if batch.size <= limit:
             advice = f"{8 * limit} or more"
@@ -202,7 +203,7 @@ def _layer_names(model: Model) -> list[str]:
     return [layer.callee.rpartition(".")[2] for layer in model.layers]
 
 
-def _family(model: Model | None) -> str:
+def _family(model: Model | None, program: Program) -> str:
     """Return ``dense`` or ``vision`` for nets that are surely plain classifiers or regressors, else ``other``."""
     if model is None:
         return "other"
@@ -216,17 +217,21 @@ def _family(model: Model | None) -> str:
     if not convolutions or any(part in name for name in names for part in _HEAVY):
         return "other"
     classifies = "Dense" in names or (model.kind == "application" and not names)
-    return "vision" if classifies and not _large_images(model) else "other"
+    return "vision" if classifies and not _large_images(model, program) else "other"
 
 
-def _large_images(model: Model) -> bool:
-    for layer in model.layers:
-        shape = layer.argument("shape", 0) if layer.callee == "keras.Input" else layer.argument("input_shape")
-        if isinstance(shape, Items) and len(shape.items) == 3:
-            sides = [constant(side) for side in shape.items[:2]]
-            if all(isinstance(side, int) for side in sides) and sides[0] * sides[1] >= _LARGE_IMAGE:
-                return True
-    return False
+def _large_images(model: Model, program: Program) -> bool:
+    shapes = [call.argument("shape", 0) for call in inputs_of(model, program)]
+    shapes += [layer.argument("input_shape") for layer in model.layers]
+    return any(_pixels(shape) >= _LARGE_IMAGE for shape in shapes)
+
+
+def _pixels(shape: Value | None) -> int:
+    """Return height times width of a literal image shape, 0 where it is none."""
+    if not isinstance(shape, Items) or len(shape.items) != 3:
+        return 0
+    height, width = (constant(side) for side in shape.items[:2])
+    return height * width if isinstance(height, int) and isinstance(width, int) else 0
 
 
 def _is_small(model: Model | None) -> bool:

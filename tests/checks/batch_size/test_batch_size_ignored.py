@@ -1,0 +1,77 @@
+"""TFG203: sizes that nothing reads, and sizes that count."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.conftest import Analyse, line_of
+from tflint_gpu.findings import Finding, Severity
+
+PROGRAM = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+x, y = np.zeros((4096, 20), "float32"), np.zeros(4096, "float32")
+ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(64)
+model = tf.keras.Sequential([tf.keras.layers.Dense(512, activation="relu"), tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+
+
+def batches():
+    while True:
+        yield x[:64], y[:64]
+
+
+class Rows(tf.keras.utils.Sequence):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return x[index * 64 : (index + 1) * 64], y[index * 64 : (index + 1) * 64]
+
+
+"""
+
+
+def found(analyse: Analyse, rest: str) -> list[Finding]:
+    return analyse(PROGRAM + rest, None, ("batch-size-ignored",))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "model.fit(ds, batch_size=256)",
+        "model.fit(batches(), batch_size=256, steps_per_epoch=8)",
+        "model.fit(Rows(), batch_size=256)",
+        "model.evaluate(ds, batch_size=256)",
+        "model.predict(ds, batch_size=256)",
+        "model.fit(x, y, validation_data=ds, validation_batch_size=256)",
+    ],
+)
+def test_nothing_reads_the_size(analyse: Analyse, rest: str) -> None:
+    assert [finding.severity for finding in found(analyse, rest)] == [Severity.ERROR]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param("model.fit(x, y, batch_size=256)", id="arrays"),
+        pytest.param("model.fit(ds, batch_size=None)", id="None"),
+        pytest.param("def train(size=None):\n    model.fit(ds, batch_size=size)\n", id="may be None"),
+        pytest.param("data = ds if sys.argv[1:] else x\nmodel.fit(data, batch_size=256)", id="may be an array"),
+        pytest.param("import house\nmodel.fit(house.data(), batch_size=256)", id="unknown data"),
+        pytest.param("model.fit(x, y, validation_data=(x, y), validation_batch_size=256)", id="validation arrays"),
+    ],
+)
+def test_is_silent_on(analyse: Analyse, rest: str) -> None:
+    assert found(analyse, rest) == []
+
+
+def test_message_tells_the_batch_in_force_and_points_at_the_argument(analyse: Analyse) -> None:
+    rest = "model.fit(\n    ds,\n    batch_size=256,\n)"
+
+    (finding,) = found(analyse, rest)
+    assert "64 in force" in finding.message
+    assert finding.location.line == line_of(PROGRAM + rest, "batch_size=256")
+    assert finding.related[0].location.line == line_of(PROGRAM, r"\.batch\(64\)")

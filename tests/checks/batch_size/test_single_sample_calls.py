@@ -1,0 +1,218 @@
+"""TFG202: loops over samples, and loops that only look like it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.trace.evidence import KerasCall, Spot
+
+HEAD = """
+import os
+import cv2
+import gymnasium
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+model = keras.Sequential([keras.Input((20,)), keras.layers.Dense(512), keras.layers.Dense(20)])
+model.compile("adam", "mse")
+x, y = np.load("x.npy"), np.load("y.npy")
+ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(64).prefetch(2)
+"""
+
+
+def found(analyse: Analyse, rest: str) -> list[Finding]:
+    return analyse(HEAD + rest, None, ("single-sample-calls",))
+
+
+def severities(analyse: Analyse, rest: str) -> list[Severity]:
+    return [finding.severity for finding in found(analyse, rest)]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "for row in x:\n    model.predict(row[None])",
+        "for i in range(len(x)):\n    model.predict(x[i : i + 1])",
+        "for i in range(len(x)):\n    model.predict(x[i].reshape(1, 20))",
+        "for i in range(len(x)):\n    model.predict(np.array([x[i]]))",
+        "for i in range(len(x)):\n    model.predict(tf.expand_dims(x[i], 0))",
+        "for row, target in zip(x, y):\n    model.fit(row[np.newaxis, :], target[None], epochs=1)",
+        "for row in x:\n    model.train_on_batch(np.expand_dims(row, axis=0), y[:1])",
+        "for name in os.listdir('d'):\n    model.predict(np.expand_dims(keras.utils.load_img(name), 0) / 255)",
+        "for row in tf.data.Dataset.from_tensor_slices(x):\n    model(row[None])",
+        "scores = [model.predict(row[None]) for row in x]",
+    ],
+)
+def test_one_sample_a_round(analyse: Analyse, rest: str) -> None:
+    assert severities(analyse, rest) == [Severity.WARNING]
+
+
+def test_helper_called_for_each_sample(analyse: Analyse) -> None:
+    rest = "def score(row):\n    return model.predict(row[None])\n\nfor row in x:\n    score(row)\n"
+
+    assert severities(analyse, rest) == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param("for i in range(5):\n    model.predict(x[i : i + 1])", id="a look at five"),
+        pytest.param("for row, _ in ds.take(2):\n    model.predict(row[:1])", id="a look at two batches"),
+        pytest.param(
+            "camera = cv2.VideoCapture(0)\nwhile True:\n    _, seen = camera.read()\n    model.predict(seen[None])",
+            id="a camera",
+        ),
+        pytest.param("while True:\n    model.predict(np.array([[float(input())]]))", id="a person"),
+        pytest.param("for path in os.listdir('d'):\n    model.predict(np.load(path))", id="files of many rows"),
+        pytest.param(
+            "for path in os.listdir('m'):\n    net = keras.models.load_model(path)\n    net.predict(x[:1])",
+            id="models",
+        ),
+        pytest.param("for net in [model]:\n    net.predict(x[:1])", id="an ensemble"),
+        pytest.param("for epoch in range(50):\n    model.fit(ds, epochs=5)\n    model.predict(x)", id="epochs"),
+        pytest.param(
+            "@tf.function\ndef run():\n    for i in tf.range(99):\n        model(x[None, i])\n", id="graph"
+        ),
+        pytest.param(
+            "import sklearn.svm\nsvm = sklearn.svm.SVC()\nfor row in x:\n    svm.predict(row[None])", id="svm"
+        ),
+    ],
+)
+def test_is_silent_on(analyse: Analyse, rest: str) -> None:
+    assert severities(analyse, rest) == []
+
+
+def test_trials_train_a_model_each(analyse: Analyse) -> None:
+    rest = """
+for width in (8, 16, 32):
+    net = keras.Sequential([keras.layers.Dense(width), keras.layers.Dense(1)])
+    net.compile("adam", "mse")
+    net.fit(x, y, batch_size=256)
+    net.predict(x)
+"""
+
+    assert severities(analyse, rest) == []
+
+
+def test_what_follows_from_the_last_prediction_is_info(analyse: Analyse) -> None:
+    rest = "tokens = [1]\nwhile len(tokens) < 99:\n    tokens.append(model.predict(np.array([tokens])).argmax())"
+
+    assert severities(analyse, rest) == [Severity.INFO]
+
+
+def test_generation_of_hundreds_of_tokens(analyse: Analyse) -> None:
+    rest = "tokens = [1]\nfor i in range(400):\n    tokens.append(model.predict(np.array([tokens])).argmax())"
+
+    assert severities(analyse, rest) == [Severity.WARNING]
+
+
+def test_generation_in_every_epoch(analyse: Analyse) -> None:
+    rest = """
+class Sample(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        for i in range(200):
+            self.model.predict(np.zeros((1, 20)))
+
+
+model.fit(x, y, batch_size=256, callbacks=[Sample()])
+"""
+
+    assert severities(analyse, rest) == [Severity.WARNING]
+
+
+def test_prediction_once_an_epoch_is_fine(analyse: Analyse) -> None:
+    rest = """
+class Show(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        print(self.model.predict(np.zeros((1, 20))))
+
+
+model.fit(x, y, batch_size=256, callbacks=[Show()])
+"""
+
+    assert severities(analyse, rest) == []
+
+
+def test_environment_steps(analyse: Analyse) -> None:
+    rest = """
+env = gymnasium.make("CartPole-v1")
+state, _ = env.reset()
+for step in range(10_000):
+    quality = model.predict(state[None])
+    action = int(tf.argmax(model(state[None])[0]))
+    state, reward, *_ = env.step(action)
+"""
+
+    found_here = {finding.location.line: finding.severity for finding in found(analyse, rest)}
+    first = min(found_here)
+    assert found_here == {first: Severity.WARNING, first + 1: Severity.INFO}
+
+
+GAN = """
+critic = keras.Sequential([keras.layers.Dense(512), keras.layers.Dense(1)])
+critic.compile("adam", "mse")
+for step in range(1000):
+    fake = model.predict(np.random.normal(size=(256, 20)))
+    critic.train_on_batch(fake, np.zeros(256))
+    if step % 100 == 0:
+        model.predict(np.random.normal(size=(16, 20)))
+"""
+
+
+def test_prediction_in_the_training_loop(analyse: Analyse) -> None:
+    findings = found(analyse, GAN)
+
+    assert [(finding.severity, finding.detail["kind"]) for finding in findings] == [
+        (Severity.WARNING, "step"),
+        (Severity.INFO, "feed"),
+    ]
+
+
+def test_prediction_per_batch_of_every_epoch(analyse: Analyse) -> None:
+    rest = "for epoch in range(20):\n    model.fit(ds)\n    scores = [model.predict(a) - b for a, b in ds]"
+
+    assert Severity.WARNING in severities(analyse, rest)
+
+
+def test_prediction_inside_the_input_pipeline(analyse: Analyse) -> None:
+    rest = """
+def batches():
+    while True:
+        yield model.predict(x[:64]), y[:64]
+
+
+head = keras.Sequential([keras.layers.Dense(512), keras.layers.Dense(1)])
+head.compile("adam", "mse")
+ds = tf.data.Dataset.from_generator(batches, output_types=(tf.float32, tf.float32)).prefetch(2)
+head.fit(ds, steps_per_epoch=16)
+"""
+
+    (finding,) = found(analyse, rest)
+    assert finding.detail["kind"] == "loader"
+
+
+def test_an_epoch_per_call_of_fit(analyse: Analyse) -> None:
+    rest = "for epoch in range(100):\n    model.fit(x, y, batch_size=256, epochs=1)"
+
+    assert severities(analyse, rest) == [Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("rows", "calls", "verdict"), [(1, 30, Verdict.CONFIRMED), (64, 30, Verdict.REFUTED), (1, 0, Verdict.MINOR)]
+)
+def test_rows_and_time_of_the_calls_judge(
+    rule: Callable[[str], Check], rows: int, calls: int, verdict: Verdict
+) -> None:
+    check = rule("single-sample-calls")
+    seen = KerasCall("predict", calls, 5.0, Spot("train.py", 9), rows)
+
+    judged = check.judge(finding_at(check, 9, kind="single"), evidence_of(keras_calls=(seen,)))
+
+    assert judged is not None
+    assert judged.verdict is verdict

@@ -1,0 +1,89 @@
+"""TFG151: waits that hold the median step up, and waits that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.checks.conftest import evidence_of
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.trace.evidence import Evidence, PipelineStage, PythonInput, Spot, Step, WhatIf
+
+Rule = Callable[[str], Check]
+
+
+def waiting(share: float, **parts: Any) -> Evidence:
+    """Return evidence of a GPU whose steps wait for input for `share` of their time, with a known loop."""
+    buckets = {"input_wait": 10.0 * share, "device_compute": 10.0 * (1 - share)}
+    evidence = evidence_of(gpu=True, buckets=buckets, **parts)
+    assert evidence.window is not None
+    return replace(evidence, window=replace(evidence.window, spot=Spot("train.py", 31)))
+
+
+def observed(rule: Rule, evidence: Evidence) -> list[Finding]:
+    return list(rule("input-bound-step").observe(evidence))
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.12, Severity.WARNING), (0.61, Severity.ERROR)])
+def test_share_of_the_step_sets_the_voice(rule: Rule, share: float, severity: Severity) -> None:
+    (finding,) = observed(rule, waiting(share))
+
+    assert finding.severity is severity
+    assert finding.verdict is Verdict.OBSERVED
+    assert (finding.location.path, finding.location.line) == ("train.py", 31)
+    assert finding.impact is not None
+    assert finding.impact.step_share == pytest.approx(share)
+
+
+def test_below_a_tenth_nothing_is_said(rule: Rule) -> None:
+    assert observed(rule, waiting(0.09)) == []
+
+
+def test_exposed_copies_count_as_input(rule: Rule) -> None:
+    evidence = waiting(0.0)
+    steps = tuple(
+        Step(10.0, 7.0, 7.0, {"input_wait": 0.5, "host_to_device": 2.0, "device_compute": 7.5}) for _ in range(20)
+    )
+
+    (finding,) = observed(rule, replace(evidence, steps=steps))
+    assert finding.severity is Severity.ERROR
+
+
+def test_one_slow_step_between_epochs_is_another_rules_matter(rule: Rule) -> None:
+    evidence = waiting(0.01)
+    slow = Step(400.0, 10.0, 10.0, {"input_wait": 390.0, "device_compute": 10.0})
+
+    assert observed(rule, replace(evidence, steps=(*evidence.steps, slow))) == []
+
+
+def test_gain_of_one_cached_batch_is_the_impact(rule: Rule) -> None:
+    cached = WhatIf("cached-batch", 5.0, 10.0, 2.0, 3, 0.05, 1.9, 2.1)
+
+    (finding,) = observed(rule, waiting(0.3, what_if=(cached,)))
+    assert finding.impact is not None
+    assert finding.impact.step_share == pytest.approx(0.5)
+    assert finding.impact.basis == "what-if: cached batch"
+
+
+def test_free_input_that_gains_nothing_is_no_bound(rule: Rule) -> None:
+    cached = WhatIf("cached-batch", 10.0, 10.0, 1.0, 3, 0.01, 0.99, 1.01)
+
+    assert observed(rule, waiting(0.3, what_if=(cached,))) == []
+
+
+def test_message_names_what_takes_the_time(rule: Rule) -> None:
+    stage = PipelineStage("Iterator::Root::Map", "Map", 2.0, 20, Spot("data.py", 12))
+    source = PythonInput("generator", "rows", 6.0, 20, Spot("data.py", 5))
+
+    (finding,) = observed(rule, waiting(0.5, pipelines=(stage,), python_input=(source,)))
+    assert "the generator rows" in finding.message
+    assert finding.related[0].location.line == 5
+    assert len(finding.message) < 200
+
+
+def test_no_steps_no_word(rule: Rule) -> None:
+    assert observed(rule, evidence_of(steps=0)) == []
