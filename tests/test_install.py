@@ -76,35 +76,49 @@ def test_the_wheel_carries_every_page(installed: Path, tmp_path: Path) -> None:
     assert "## Why the GPU waits" in run(installed / "tflint-gpu", "explain", "TFG101", cwd=tmp_path).stdout
 
 
-def test_the_hooks_lint_and_fix_what_is_committed(tmp_path: Path) -> None:
+CONFIG = """\
+repos:
+- repo: {repo}
+  rev: {rev}
+  hooks:
+  - id: tflint-gpu
+  - id: tflint-gpu-fix
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository that uses the hooks of this one, as it was last committed."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a clone")
-    hooks = tmp_path / "hooks"
-    git("clone", "--quiet", str(ROOT), str(hooks), cwd=tmp_path)
-    project = tmp_path / "project"
-    project.mkdir()
-    git("init", "-q", cwd=project)
-    (project / "clean file.py").write_text(CLEAN)
-    git("add", ".", cwd=project)
+    monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "store"))
+    git("clone", "--quiet", str(ROOT), str(tmp_path / "hooks"), cwd=tmp_path)
+    rev = run("git", "rev-parse", "HEAD", cwd=tmp_path / "hooks").stdout.strip()
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    (folder / ".pre-commit-config.yaml").write_text(CONFIG.format(repo=tmp_path / "hooks", rev=rev))
+    return folder
 
-    def hook(name: str) -> subprocess.CompletedProcess[str]:
-        return run(
-            sys.executable, "-m", "pre_commit", "try-repo", hooks, name, "--all-files", "--verbose", cwd=project
-        )
 
-    passed = hook("tflint-gpu")
+def test_the_hooks_lint_and_fix_what_is_committed(project: Path) -> None:
+    def hook(name: str, **files: str) -> subprocess.CompletedProcess[str]:
+        for path, text in files.items():
+            (project / f"{path}.py").write_text(text)
+        git("add", "--force", ".", cwd=project)
+        return run(sys.executable, "-m", "pre_commit", "run", name, "--all-files", "--verbose", cwd=project)
+
+    passed = hook("tflint-gpu", **{"clean file": CLEAN})
     assert passed.returncode == 0, passed.stdout + passed.stderr
-    (project / "eager.py").write_text(EAGER)
+
     (project / "build").mkdir()
     (project / "build/eager.py").write_text(EAGER)
-    git("add", "-f", ".", cwd=project)
-    (project / "requirements.txt").write_text("tensorflow==2.10.1\n")
-    failed = hook("tflint-gpu")
+    failed = hook("tflint-gpu", eager=EAGER)
     assert failed.returncode == 1
     assert "eager.py:4" in failed.stdout
     assert "build/eager.py" not in failed.stdout
-    (project / "eager.py").write_text(SERIAL)
-    git("add", ".", cwd=project)
-    fixed = hook("tflint-gpu-fix")
+
+    (project / "requirements.txt").write_text("tensorflow==2.10.1\n")
+    fixed = hook("tflint-gpu-fix", eager=CLEAN, serial=SERIAL)
     assert "files were modified by this hook" in fixed.stdout
-    assert (project / "eager.py").read_text() == SERIAL.replace("(256)", "(256).prefetch(tf.data.AUTOTUNE)")
+    assert (project / "serial.py").read_text() == SERIAL.replace("(256)", "(256).prefetch(tf.data.AUTOTUNE)")
