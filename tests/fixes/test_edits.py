@@ -126,6 +126,31 @@ def case(name: str, text: str, call: str, expected: str) -> object:
             "ds = ds.map(f).batch(2).prefetch(tf.data.AUTOTUNE)\n",
         ),
         case(
+            "in the condition of an elif",
+            "if a:\n    pass\nelif ds.batch(2):\n    pass\nelse:\n    pass\n",
+            "ds.batch(2)",
+            "if a:\n    pass\nelif ds.batch(2).prefetch(tf.data.AUTOTUNE):\n    pass\nelse:\n    pass\n",
+        ),
+        case(
+            "behind a colon, with an else below",
+            "if a: ds = ds.batch(\n  2)\nelse: ds = b\n",
+            "ds.batch(\n  2)",
+            "if a: ds = ds.batch(\n  2).prefetch(tf.data.AUTOTUNE)\nelse: ds = b\n",
+        ),
+        case(
+            "in a handler inside a case",
+            "match a:\n    case 1:\n        try:\n            pass\n        except E:\n            ds.batch(2)\n",
+            "ds.batch(2)",
+            "match a:\n    case 1:\n        try:\n            pass\n        except E:\n"
+            "            ds.batch(2).prefetch(tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "in a decorator of a method",
+            "class A:\n    @use(ds.batch(2))\n    @other\n    def f(self): pass\n",
+            "ds.batch(2)",
+            "class A:\n    @use(ds.batch(2).prefetch(tf.data.AUTOTUNE))\n    @other\n    def f(self): pass\n",
+        ),
+        case(
             "strings with brackets and line ends before it",
             's = """(\n.batch(2)\n"""; ds = ds.batch(2)\n',
             "ds.batch(2)",

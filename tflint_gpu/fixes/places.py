@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,16 +86,19 @@ def find_call(script: Script, start: tuple[int, int], end: tuple[int, int]) -> F
     """Return the call that ends at `end` and holds `start`, both (line from 1, column from 0).
 
     One closing parenthesis belongs to one call, so the end alone names it, whether `start` is where the chain
-    begins or where the method's name stands. Only the top-level statement around the place is given to libcst:
-    positions of a whole file cost many times what its tree costs. Raises `DeclinedError` where no such call
+    begins or where the method's name stands. Only the statement around the place is given to libcst: positions of
+    a whole file cost many times what its tree costs. Raises `DeclinedError` where no such call
     stands there.
     """
     import libcst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
-    first, last = _statement(script.tree.body, start[0], end[0])
+    first, last = _statement(script, start[0], end[0])
+    text = "".join(script.lines[first - 1 : last])
+    if text[:1].isspace():
+        text, first = f"if 1:\n{text}", first - 1
     try:
-        module = libcst.parse_module("".join(script.lines[first - 1 : last]))
+        module = libcst.parse_module(text)
     except libcst.ParserSyntaxError as problem:
         raise DeclinedError(f"libcst cannot read the statement ({problem.message})") from None
     ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
@@ -109,19 +112,44 @@ def find_call(script: Script, start: tuple[int, int], end: tuple[int, int]) -> F
     raise DeclinedError("no call stands there any more")
 
 
-def _statement(body: Sequence[ast.stmt], first: int, last: int) -> tuple[int, int]:
-    """Return the first and last line of the top-level statements that touch the lines `first` to `last`."""
-    spans = [
-        (
-            min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))]),
-            node.end_lineno or node.lineno,
-        )
-        for node in body
-    ]
-    touched = [span for span in spans if span[0] <= last and span[1] >= first]
-    if not touched:
+def _statement(script: Script, first: int, last: int) -> tuple[int, int]:
+    """Return the first and last line of the smallest run of whole statements around the lines `first` to `last`.
+
+    Statements that share a line, through a semicolon or behind a colon, come together.
+    """
+    found = None
+    bodies = [script.tree.body]
+    while bodies:
+        body = bodies.pop()
+        spans = [_span(node) for node in body]
+        touched = [span for span in spans if span[0] <= last and span[1] >= first]
+        if not touched:
+            continue
+        start, end = touched[0][0], touched[-1][1]
+        around = [index for index, span in enumerate(spans) if span[0] <= end and span[1] >= start]
+        start, end = spans[around[0]][0], spans[around[-1]][1]
+        line, column = script.lines[start - 1], body[around[0]].col_offset
+        # An ``elif`` is an `ast.If` of its own, but no statement.
+        if not line[:column].strip() and not line.startswith("elif", column):
+            found = start, end
+        bodies += [inner for index in around for inner in _bodies(body[index])]
+    if found is None:
         raise DeclinedError("no statement stands there any more")
-    first, last = touched[0][0], touched[-1][1]
-    # Statements that share a line through a semicolon must be parsed together.
-    around = [span for span in spans if span[0] <= last and span[1] >= first]
-    return around[0][0], around[-1][1]
+    return found
+
+
+def _span(node: ast.stmt) -> tuple[int, int]:
+    decorators = (item.lineno for item in getattr(node, "decorator_list", ()))
+    return min([node.lineno, *decorators]), node.end_lineno or node.lineno
+
+
+def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks directly inside a statement, those of its handlers and cases among them."""
+    for _, value in ast.iter_fields(node):
+        if not isinstance(value, list) or not value:
+            continue
+        if isinstance(value[0], ast.stmt):
+            yield value
+        elif isinstance(value[0], (ast.ExceptHandler, ast.match_case)):
+            for part in value:
+                yield part.body
