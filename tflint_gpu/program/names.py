@@ -45,6 +45,10 @@ _MODULES = (
     ("keras.backend.tensorflow.", "keras.backend."),
     ("keras.initializers.initializers_v2.", "keras.initializers."),
     ("keras.training.", "keras."),
+    ("tf.optimizers.legacy.", "keras.optimizers."),
+    ("tf.optimizers.", "keras.optimizers."),
+    ("tf.losses.", "keras.losses."),
+    ("tf.metrics.", "keras.metrics."),
     ("tf.python.data.ops.dataset_ops.", "tf.data."),
     ("tf.python.framework.ops.", "tf."),
 )
