@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
@@ -68,12 +68,16 @@ def _by_hand(step: Step) -> bool:
 
 
 def _optimizes_inputs(step: Step) -> bool:
-    """Say whether the pairs handed to the optimizer are spelt out over variables made by hand (style transfer)."""
+    """Say whether the optimizer is given variables made by hand, spelt out one by one (style transfer, latents)."""
     pairs = step.apply.argument("grads_and_vars", 0)
-    if not isinstance(pairs, Items) or not pairs.complete or not pairs.items:
+    if isinstance(pairs, Produced) and pairs.callee == "builtins.zip" and len(pairs.call.args) == 2:
+        variables = pairs.call.args[1]
+        return _spells_out(variables, lambda item: item)
+    return _spells_out(pairs, lambda pair: pair.items[-1] if isinstance(pair, Items) and pair.items else pair)
+
+
+def _spells_out(values: Value | None, variable_of: Callable[[Value], Value]) -> bool:
+    if not isinstance(values, Items) or not values.complete or not values.items:
         return False
-    return all(isinstance(pair, Items) and _is_variable(pair.items[-1]) for pair in pairs.items if pair)
-
-
-def _is_variable(value: Value) -> bool:
-    return isinstance(value, Produced) and value.callee == "tf.Variable"
+    found = [variable_of(item) for item in values.items]
+    return all(isinstance(value, Produced) and value.callee == "tf.Variable" for value in found)
