@@ -1,4 +1,4 @@
-"""Edits at calls picked by chance from the project's own code: the tree changes by the edit, and by nothing else."""
+"""Edits at calls picked by chance from the project itself: the tree changes by the edit, and by nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGES = {
 class Undo(ast.NodeTransformer):
     """Takes the edits out of a tree again."""
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "appended":
             return node.func.value
