@@ -1,6 +1,8 @@
 # Everything here works on a machine that has Python 3.10 or later, make and git.
 #   make demo   trace a script whose input is slow, and print the report
-#   make test   run the tests          make lint   style and types
+#   make test   run the tests
+#   make lint   check style and types
+#   make bench  time a check beside other linters
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -12,7 +14,7 @@ FIND_PYTHON := for python in python3 python3.13 python3.12 python3.11 python3.10
 	done; \
 	[ -n "$$python" ] || { echo "Python 3.10 to 3.13 is needed and was not found" >&2; exit 1; }
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 demo: $(STAMP)
 	@$(BIN)/tflint-gpu trace --output-format full fixtures/slow_input/train.py; \
@@ -27,6 +29,11 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python benchmarks/cold_check.py > benchmarks/cold_check.md
+	@cat benchmarks/cold_check.md
 
 $(STAMP): pyproject.toml
 	@$(FIND_PYTHON); $$python -m venv $(VENV)
