@@ -45,13 +45,15 @@ class Terminated(KeyboardInterrupt):
 class Outcome:
     """What came back from one child: its report, where there is one, its last output, its exit status.
 
-    `dump` is Python's own dump of the stacks, where nothing but that could be had.
+    `dump` is Python's own dump of the stacks, where nothing but that could be had. `arms` are the changes that
+    the child tried itself: ``{change: {"medians", "times", "problem"}}`` with the baseline under "".
     """
 
     report: dict[str, Any] | None
     tail: tuple[str, ...]
     status: int
     dump: str
+    arms: dict[str, dict[str, Any]] | None = None
 
 
 def find_python(name: str) -> str:
@@ -82,7 +84,9 @@ def launch(
     """
     work.mkdir(parents=True, exist_ok=True)
     report, dump = work / "report.json", work / "stacks.txt"
-    job = {**job, "report": str(report), "dump": str(dump), "profile": str(work / "profile"), "deadline": deadline}
+    arms = work / "arms.json"
+    files = {"report": report, "dump": dump, "arms_report": arms, "profile": work / "profile"}
+    job = {**job, **{name: str(path) for name, path in files.items()}, "deadline": deadline}
     (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
     environment = {**os.environ, **QUIET_TRACKERS, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
     tail: deque[str] = deque(maxlen=200)
@@ -100,13 +104,13 @@ def launch(
         reader = threading.Thread(target=_drain, args=(child.stdout, tail, show_output), daemon=True)
         reader.start()
         try:
-            child.wait(deadline + GRACE)
+            child.wait(deadline + GRACE + job.get("budget", 0.0))
         except subprocess.TimeoutExpired:
             pass
         finally:
             _kill(child)
             reader.join(5)
-    return Outcome(_read(report), tuple(tail), child.returncode, _text(dump))
+    return Outcome(_read(report), tuple(tail), child.returncode, _text(dump), _read(arms))
 
 
 @contextlib.contextmanager

@@ -97,33 +97,53 @@ def trace_script(job: TraceJob, progress: Progress) -> Evidence:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
         tracer = Tracer(job, python, Path(work), progress)
-        first, second, note = _baseline(tracer)
-        best = second or first
-        evidence = _evidence(job, first, best, note)
+        baseline = _baseline(tracer)
+        best = baseline.best
+        evidence = _evidence(job, baseline)
         if best["track"] is not None:
-            results, notes = _what_if(tracer, best)
+            results, notes = _what_if(tracer, baseline)
             evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
         _keep_profile(best, job.profile_folder)
     progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
     return evidence
 
 
-def _baseline(tracer: Tracer) -> tuple[Report, Report | None, str]:
+@dataclass(frozen=True)
+class Baseline:
+    """The run of the script as it is, the run that its window is from, and what is special about that.
+
+    `arms` are the changes that were tried in the process of `best`, `spent` the seconds that this may have taken.
+    """
+
+    first: Report
+    best: Report
+    note: str
+    arms: dict[str, dict[str, Any]]
+    spent: float = 0.0
+
+
+def _baseline(tracer: Tracer) -> Baseline:
     """Run the script as it is and, where it was too short for a window, once more with its loop prolonged."""
     job = tracer.job
     tracer.progress(f"running {job.script.name}")
-    outcome = tracer.launch()
+    arms = whatif.CHANGES if job.changes is None else job.changes
+    trials: dict[str, Any] = {"arms": list(arms), "budget": job.budget} if arms else {}
+    began = time.monotonic()
+    outcome = tracer.launch(**trials)
     report = outcome.report
     seen = report is not None and (report.get("track") is not None or report.get("status") == "time")
     if report is None or not seen:
         raise refuse(job.script.name, outcome, job.deadline)
     if assemble.complete(report) or report["status"] == "deadline":
-        return report, None, _note_on(report, job)
+        return Baseline(report, report, _note_on(report, job), outcome.arms or {}, time.monotonic() - began)
     tracer.progress(f"{report['track']['n']} steps were too few for a window; running it once more")
-    again = tracer.launch(**longer(report, job)).report
+    began = time.monotonic()
+    outcome = tracer.launch(**longer(report, job), **trials)
+    again = outcome.report
     if again is None or again.get("track") is None or len(again["track"]["profiled_ms"]) < 1:
-        return report, None, _note_on(report, job)
-    return report, again, _note_on(again, job, natural=report["track"]["n"])
+        return Baseline(report, report, _note_on(report, job), {})
+    note = _note_on(again, job, natural=report["track"]["n"])
+    return Baseline(report, again, note, outcome.arms or {}, time.monotonic() - began)
 
 
 def longer(report: Report, job: TraceJob) -> dict[str, Any]:
@@ -162,7 +182,8 @@ def _note_on(report: Report, job: TraceJob, natural: int | None = None) -> str:
     return ""
 
 
-def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence:
+def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
+    first, best = baseline.first, baseline.best
     profile, problems = _profile(best)
     reports = (first, best)
     facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
@@ -179,7 +200,7 @@ def _evidence(job: TraceJob, first: Report, best: Report, note: str) -> Evidence
         made_at=assemble.now(),
         command=(*called, *job.arguments),
         environment=assemble.environment_of(best, profile.device if profile else None),
-        window=assemble.window_of(best, note),
+        window=assemble.window_of(best, baseline.note),
         steps=assemble.per_step(profile.steps, best["steps_per_execution"]) if profile else (),
         sources={**first["sources"], **best["sources"]},
         executed={path: tuple(lines) for path, lines in first["executed"].items()},
@@ -223,20 +244,24 @@ def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None, jit
     return placements(records, profile, keras_auto_jit=jit)
 
 
-def _what_if(tracer: Tracer, report: Report) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
-    """Make the what-if runs that the job asks for and the training allows."""
-    job = tracer.job
+def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
+    """Return the what-if results that the baseline brought along, and make the runs that it could not."""
+    job, report = tracer.job, baseline.best
+    done, notes = whatif.from_arms(baseline.arms)
     possible = whatif.applicable(report)
     wanted = [change for change in possible if job.changes is None or change in job.changes]
-    if not wanted:
-        return (), ()
+    wanted = [change for change in wanted if change not in baseline.arms or not baseline.arms[""]["medians"]]
+    budget = job.budget - (baseline.spent if baseline.arms else 0.0)
+    if not wanted or budget <= 0:
+        return done, notes
     extra = longer(report, job)
     extra = {"extend": True, **extra, "lean": True}
 
     def run(change: str) -> Report | None:
         return tracer.launch(**extra, change=change).report
 
-    return whatif.explore(wanted, report, run, job.budget, tracer.progress)
+    results, more = whatif.explore(wanted, report, run, budget, tracer.progress)
+    return (*done, *results), (*notes, *more)
 
 
 def _keep_profile(report: Report, folder: Path | None) -> None:

@@ -16,6 +16,9 @@ from tflint_gpu.trace.evidence import WhatIf
 #: Every change that can be tried, in the order of trying.
 CHANGES = ("cached-batch", "batch-x2", "batch-x4", "xla", "xla-off", "steps-per-execution-8")
 
+#: How the probe says that a change does not apply; that is no news.
+NOT_HERE = "does not apply"
+
 #: Runs of one change, and of the baseline, at most and at least.
 MOST, LEAST = 5, 2
 #: A half-width below this share of the speedup settles a change that makes no difference.
@@ -116,6 +119,26 @@ def settled(baseline: Arm, arm: Arm) -> bool:
         return False
     result = compare(baseline, arm)
     return result.low > 1.0 or result.high < 1.0 or result.spread < FINE
+
+
+def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
+    """Return the results of the changes that a child tried itself, and sentences on those it could not."""
+    base = arms.get("")
+    if not base or not base["medians"]:
+        return (), ()
+    baseline = Arm("", base["medians"], base["times"])
+    results, notes = [], []
+    for change, raw in arms.items():
+        if not change:
+            continue
+        if raw["problem"]:
+            if NOT_HERE not in raw["problem"]:
+                notes.append(f"what-if {change}: {raw['problem']}")
+        elif raw["medians"]:
+            results.append(compare(baseline, Arm(change, raw["medians"], raw["times"])))
+        else:
+            notes.append(f"what-if {change}: not tried, the budget was spent")
+    return tuple(results), tuple(notes)
 
 
 def explore(

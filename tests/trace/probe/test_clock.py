@@ -23,6 +23,9 @@ class Marker:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.log.append(f"-{self.number}")
 
+    def cancel(self) -> None:
+        self.log.append(f"no {self.number}")
+
 
 class Time:
     """A clock that moves by hand, in seconds."""
@@ -106,6 +109,17 @@ def test_a_loop_that_is_over_makes_room(time: Time) -> None:
     later = clock.track("step function", 2, None)
     ticks(clock, later, time, 5)
     assert clock.driver is later
+
+
+def test_a_draw_that_finds_the_end_is_no_step(time: Time) -> None:
+    log: list[str] = []
+    clock = make(log)
+    track = clock.track("dataset loop", 1, None)
+    track.trained = True
+    ticks(clock, track, time, 6)
+    clock.drop(track)
+    assert log == [PLAIN, PROFILE, "+0", "no 0", "-0"]
+    assert track.times(PROFILE) == []
 
 
 def test_an_execution_of_several_steps_counts_them_all(time: Time) -> None:

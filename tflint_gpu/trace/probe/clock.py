@@ -117,7 +117,8 @@ class Clock:
     def drop(self, track):
         """Forget the open step of `track`: what follows it is no step."""
         track.opened = None
-        if track is self.driver:
+        if track is self.driver and self.open_marker is not None:
+            self.open_marker.cancel()
             self._leave_marker()
 
     def tick(self, track, since=None):

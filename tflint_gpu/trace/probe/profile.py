@@ -59,6 +59,10 @@ class StepMarker:
     def __exit__(self, *problem):
         return self.inner.__exit__(*(problem or sys.exc_info()))
 
+    def cancel(self):
+        """Say in the profile that this was no step: the label itself cannot be taken back."""
+        self.inner.set_metadata(no_step=1)
+
 
 class NoMarker:
     """Stands where the program labels its steps itself."""
@@ -68,3 +72,6 @@ class NoMarker:
 
     def __exit__(self, *problem):
         return None
+
+    def cancel(self):
+        """Leave the program's own label as it is."""

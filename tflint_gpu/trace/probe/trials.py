@@ -201,6 +201,8 @@ class Trials:
                     return next(self.iterator)
                 if "element" not in self.arm.state:
                     self.arm.state["element"] = next(self.iterator)
+                    # An idle iterator would go on filling its buffers.
+                    self.iterator = iter(())
                 return self.arm.state["element"]
             except StopIteration:
                 self.iterator = self._source_of(self.arm, source)
@@ -224,6 +226,8 @@ class Trials:
                 arm.factor = float(arm.experiment.factor)
             elif arm.change not in ("", "cached-batch"):
                 return None
+            if "element" in arm.state:
+                return iter(())
             return None if source is None else iter(source)
         finally:
             self.run.keras.depth -= 1

@@ -14,7 +14,7 @@ from tflint_gpu.trace.profile.space import Line, Plane
 _NEEDED = {
     Kind.ITERATOR: frozenset({"id", "parent_id"}),
     Kind.CAPTURED: frozenset({"id"}),
-    Kind.MARKER: frozenset({"step_num"}),
+    Kind.MARKER: frozenset({"step_num", "no_step"}),
     Kind.FUNCTION: frozenset({"tf_function_call", "tracing_count"}),
     Kind.EAGER: frozenset({"eager_op", "is_func"}),
     Kind.LAUNCH: frozenset({"id", "correlation_id"}),
@@ -163,6 +163,8 @@ class _Thread:
             self._captured(stats)
         elif kind is Kind.MARKER:
             group = stats.get("group_id")
+            if stats.get("no_step"):  # the probe's word for the draw that finds a loop's input at its end
+                return
             trace.markers.append(Marker(start, end, stats.get("step_num", 0), self.line.id, group))
         elif kind is Kind.FUNCTION:
             mode, count = str(stats.get("tf_function_call")), int(stats.get("tracing_count") or 0)
