@@ -128,8 +128,8 @@ def table(folder: Path) -> str:
 # Cold check
 
 {name}: {lines_in(everything):,} lines of Python, {lines_in(kept):,} of them in files that survive skipping.
-Best of {ROUNDS} on {cores} cores, Python {python}. The last column is CPU time over that of `ast.parse` on the files
-that survive.
+Best of {ROUNDS} on {cores} cores, Python {python}. The last column is CPU time over that of `ast.parse` on the
+files that survive.
 
 | command | wall | CPU | peak memory | × `ast.parse` |
 |---|--:|--:|--:|--:|"""
