@@ -16,6 +16,8 @@ from tflint_gpu.errors import UserError
 COMMANDS = {
     "check": "check",
     "trace": "trace",
+    "import": "import_",
+    "doctor": "doctor",
     "rules": "rules",
     "explain": "explain",
 }

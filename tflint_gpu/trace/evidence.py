@@ -224,7 +224,11 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Samples:
-    """NVML samples over the window. `note` says in a sentence why there are none, where there are none."""
+    """NVML samples over the window, means over the GPUs that the run was on; `memory_used_bytes` is the peak.
+
+    `cpu_util` and `io_wait` are shares of the time of the allowed cores. `note` says in a sentence why there are no
+    counters, where there are none.
+    """
 
     count: int = 0
     gpu_util: float | None = None
@@ -236,6 +240,9 @@ class Samples:
     other_processes: int | None = None
     cpu_util: float | None = None
     note: str = ""
+    io_wait: float | None = None
+    pcie_in_bytes_s: float | None = None
+    pcie_out_bytes_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -369,7 +376,5 @@ def load(path: Path) -> Evidence:
             f"{path}: not an evidence file of tflint-gpu ({problem}); run `tflint-gpu trace` again"
         ) from None
     if evidence.schema != SCHEMA:
-        raise UserError(
-            f"{path}: evidence of schema {evidence.schema}, this version reads {SCHEMA}; trace again"
-        )
+        raise UserError(f"{path}: evidence of schema {evidence.schema}, this version reads {SCHEMA}; trace again")
     return evidence

@@ -10,9 +10,7 @@ from tflint_gpu.errors import UserError
 #: What profilers leave in a run's folder; ``<host>.`` comes before each.
 _TOOLS = (
     "overview_page.pb",
-    "overview_page.json",
     "input_pipeline.pb",
-    "input_pipeline.json",
     "kernel_stats.pb",
     "tensorflow_stats.pb",
     "trace.json.gz",
