@@ -37,6 +37,17 @@ def test_no_place_without_proof(finding: Callable[..., Finding]) -> None:
     assert "61 % of it waits for input." in headline(evidence(), [suspicion, other])
 
 
+def test_a_cause_comes_before_a_symptom(finding: Callable[..., Finding]) -> None:
+    symptom = finding("TFG101", ("train.py", 54), verdict=Verdict.OBSERVED)
+    cause = finding("TFG105", ("train.py", 25), verdict=Verdict.CONFIRMED)
+    assert "waits for input (train.py:25)." in headline(evidence(), [symptom, cause])
+
+
+def test_a_profile_folder_is_no_line_of_code(finding: Callable[..., Finding]) -> None:
+    symptom = finding("TFG101", ("logs/run1", 1), verdict=Verdict.OBSERVED)
+    assert "waits for input." in headline(evidence(), [symptom])
+
+
 @pytest.mark.parametrize(
     ("buckets", "says"),
     [

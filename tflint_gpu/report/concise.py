@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tflint_gpu.findings import Finding
-from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
 
 
@@ -11,6 +10,8 @@ def render(report: Report) -> str:
     """Return ``path:line:col: CODE name severity [verdict] message`` lines, then the trace's headline."""
     lines = [line(finding) for finding in report.findings]
     if report.evidence is not None:
+        from tflint_gpu.report.headline import headline
+
         lines.append(headline(report.evidence, report.findings))
     return "".join(f"{text}\n" for text in lines)
 

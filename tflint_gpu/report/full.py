@@ -11,7 +11,6 @@ from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
 from tflint_gpu.report.figures import measure, percent
 from tflint_gpu.report.frame import frame
-from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
 
 _WIDTH = 100
@@ -33,6 +32,7 @@ def render(report: Report, *, colour: bool = True) -> str:
     """Return the whole report as text; styled by ANSI codes with `colour`, which `click.echo` takes out again."""
     blocks = []
     if report.evidence is not None:
+        from tflint_gpu.report.headline import headline
         from tflint_gpu.report.traced import summary
 
         told = headline(report.evidence, report.findings)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Verdict
+from tflint_gpu.report.figures import percent
 
 if TYPE_CHECKING:
     from tflint_gpu.trace.evidence import Evidence, WhatIf
@@ -47,11 +48,6 @@ def headline(evidence: Evidence, findings: Sequence[Finding]) -> str:
     return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
-def percent(share: float) -> str:
-    """Return a share as readers take it in: ``61 %``, or ``under 1 %``."""
-    return f"{share * 100:.0f} %" if share >= 0.01 or share <= 0 else "under 1 %"
-
-
 def _device(evidence: Evidence) -> str:
     if evidence.environment.device.kind != "gpu":
         return ""
@@ -70,12 +66,14 @@ def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
 
 
 def _place(factors: Sequence[str], findings: Sequence[Finding]) -> str:
-    for finding in findings:
-        proven = finding.verdict in (Verdict.CONFIRMED, Verdict.OBSERVED)
-        if proven and finding.factor in factors and finding.location.path:
+    """Return the line to blame: a cause that is confirmed, else what the trace saw by itself, a symptom."""
+    for proof in (Verdict.CONFIRMED, Verdict.OBSERVED):
+        for finding in findings:
             where = finding.location
-            cell = f" cell {where.cell}" if where.cell is not None else ""
-            return f" ({where.path}{cell}:{where.line})"
+            in_code = where.path.endswith((".py", ".ipynb"))
+            if finding.verdict is proof and finding.factor in factors and in_code:
+                cell = f" cell {where.cell}" if where.cell is not None else ""
+                return f" ({where.path}{cell}:{where.line})"
     return ""
 
 

@@ -31,7 +31,8 @@ def _setting(evidence: Evidence) -> list[str]:
         if version
     ]
     count = f"{device.count} × " if device.count > 1 else ""
-    lines = [", ".join([f"{count}{device.name} ({device.kind.upper()})", *named])]
+    kind = "" if device.kind in device.name.lower() else f" ({device.kind.upper()})"
+    lines = [", ".join([f"{count}{device.name}{kind}", *named])]
     if window := evidence.window:
         place = f" ({_place(window.spot)})" if window.spot else ""
         lines.append(
@@ -110,7 +111,7 @@ def _remarks(evidence: Evidence) -> Iterator[str]:
 
 def _samples(samples: Samples) -> str:
     if not samples.count:
-        return samples.note
+        return f"GPU counters: {samples.note or 'not sampled'}"
     figures = [f"{samples.count} samples of the GPU's own counters"]
     if samples.gpu_util is not None:
         figures.append(f"utilization {percent(samples.gpu_util)}")
