@@ -154,6 +154,11 @@ def test_a_named_file_is_answered_for_even_without_tensorflow(check: Check) -> N
     assert check(*TWO, ".")[0] == 0
 
 
+def test_the_target_that_was_set_is_told_even_where_it_did_not_matter(check: Check) -> None:
+    target = json.loads(check(*TWO, "--output-format", "json", plain="print(1)\n")[1])["target"]
+    assert (target["tensorflow"], target["from"]) == ("2.10", "setting")
+
+
 def test_errors_stand_in_the_json_too(check: Check) -> None:
     status, out, _ = check(*TWO, "--output-format", "json", "broken.py", broken="def f(:\n")
     assert status == 2

@@ -140,4 +140,6 @@ def test_a_file_without_tensorflow_costs_no_heavy_import(here: Path) -> None:
     assert status == "0"
     heavy = {"libcst", "tensorflow", "tabulate", "msgspec", "pathspec", "google.protobuf", "importlib.metadata"}
     assert not heavy & set(loaded)
-    assert not any(name.startswith(("tflint_gpu.checks.", "tflint_gpu.trace.")) for name in loaded)
+    ours = {name for name in loaded if name.startswith("tflint_gpu.")}
+    assert not {name for name in ours if name.startswith(("tflint_gpu.checks.", "tflint_gpu.trace."))}
+    assert {name for name in ours if name.startswith("tflint_gpu.program.")} == {"tflint_gpu.program.target"}

@@ -187,7 +187,7 @@ def silence(
 
 def assemble(result: LintResult, evidence: Evidence | None, settings: Settings) -> Report:
     """Return the report on `result`, judged by `evidence` where there is some; hints only with `pedantic`."""
-    from tflint_gpu.program.target import Target
+    from tflint_gpu.program.target import Target, find_target
     from tflint_gpu.report.merge import merge
     from tflint_gpu.report.texts import Texts
 
@@ -196,13 +196,16 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings) 
         from tflint_gpu.checks import load
 
         checks = tuple(load(settings))
+    target = result.target
+    if target is None:
+        target = find_target((), {}, settings)[0] if settings.tensorflow else Target()
     given = {file.path: file.content for file in result.files if file.content is not None}
     merged = merge(
         result.findings,
         checks,
         evidence,
         files=len(result.files),
-        target=result.target or Target(),
+        target=target,
         errors=result.errors,
         suppressed=result.suppressed,
         texts=Texts(given=given),

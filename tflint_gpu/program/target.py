@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program.requirements import read_requirements
 from tflint_gpu.source.requirements import find_requirement_files
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ def find_target(
 
 def _requirements(paths: Sequence[PurePosixPath]) -> list[Requirement]:
     """Return the requirement lines that hold for the folders of `paths`, each file's once."""
+    from tflint_gpu.program.requirements import read_requirements
+
     files: dict[Path, None] = {}
     for folder in sorted({path.parent for path in paths}):
         files.update(dict.fromkeys(find_requirement_files(Path(folder))))
