@@ -99,8 +99,8 @@ def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
         show_output=flags["show_output"],
         profile_folder=where.with_name("profile"),
     )
-    evidence = trace_script(job, _tell)
     _hide(where.parent)
+    evidence = trace_script(job, _tell)
     save(evidence, where)
     _tell(f"evidence is in {where}")
     result = _lint([str(script.path), *evidence.sources], settings)

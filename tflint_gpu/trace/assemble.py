@@ -67,8 +67,11 @@ def spread(times: Sequence[float]) -> float:
     return (high - low) / middle if middle else 0.0
 
 
-def window_of(report: Report, note: str) -> Window | None:
-    """Return how the steps of a run were found and how steady they are."""
+def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Window | None:
+    """Return how the steps of a run were found and how steady they are.
+
+    Where changes were tried in the same process (`arms`), the steps of their baseline are plain steps too.
+    """
     if report["status"] == "time":
         ms = report.get("seconds", 0.0) * 1000.0
         return Window("time", 0, 0, ms, 0.0, None, None, "No step was seen: the program was profiled by time.")
@@ -76,6 +79,8 @@ def window_of(report: Report, note: str) -> Window | None:
     times = step_times(report)
     if track is None or not times:
         return None
+    if arms.get("", {}).get("medians") and complete(report):
+        times = [*times, *arms[""]["times"]]
     return Window(
         seen_as=_OWN_STEPS.get(track["kind"], track["kind"]),
         warmup_steps=len(track["warmup_ms"]),

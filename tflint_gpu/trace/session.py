@@ -15,7 +15,7 @@ from tflint_gpu.errors import UserError
 from tflint_gpu.trace import assemble, whatif
 from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
-from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
+from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, WhatIf
 from tflint_gpu.trace.failures import refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch
 from tflint_gpu.trace.script import Script
@@ -200,7 +200,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         made_at=assemble.now(),
         command=(*called, *job.arguments),
         environment=assemble.environment_of(best, profile.device if profile else None),
-        window=assemble.window_of(best, baseline.note),
+        window=assemble.window_of(best, baseline.note, baseline.arms),
         steps=assemble.per_step(profile.steps, best["steps_per_execution"]) if profile else (),
         sources={**first["sources"], **best["sources"]},
         executed={path: tuple(lines) for path, lines in first["executed"].items()},
@@ -213,7 +213,6 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
         copies=profile.copies if profile else None,
         kernels=profile.kernels if profile else None,
-        samples=Samples(note="not sampled"),
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
         notes=tuple(
             dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])

@@ -18,7 +18,13 @@ SKIP, MOST, LEAST = 5, 20, 3
 SECONDS, ROUNDS = 4.0, 5
 
 #: Arguments of fit that are no part of a step.
-VALIDATION = ("validation_data", "validation_split", "validation_steps", "validation_freq", "validation_batch_size")
+VALIDATION = (
+    "validation_data",
+    "validation_split",
+    "validation_steps",
+    "validation_freq",
+    "validation_batch_size",
+)
 
 
 class BlockDone(BaseException):
@@ -96,8 +102,9 @@ class Trials:
 
     def _keep(self, times):
         arm = self.arm
-        arm.times = [ms / arm.factor for ms in times]
-        arm.medians.append(statistics.median(arm.times))
+        block = [ms / arm.factor for ms in times]
+        arm.times += block
+        arm.medians.append(statistics.median(block))
         self.longest = max(self.longest, monotonic() - self.block_began)
         self.write()
 

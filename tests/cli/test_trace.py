@@ -1,0 +1,141 @@
+"""The command `trace` from outside: sentences, exit status, and the merged report of one real run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.trace.conftest import SCRIPTS
+from tflint_gpu.cli import run
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own in `folder`."""
+    command = [sys.executable, "-m", "tflint_gpu", "trace", *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """Return the one sentence that the command ends with; it must be one line, with status 2 and no output."""
+    done = call(folder, *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("trace: ")]
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def test_what_is_no_script(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import tensorflow as tf\nfor x in:\n    pass\n")
+    (tmp_path / "binary.py").write_bytes(b"\x7fELF\0\0\1\2")
+    (tmp_path / "empty.ipynb").write_text("no json")
+    assert "no such file" in refused(tmp_path, "missing.py")
+    assert "a folder" in refused(tmp_path, ".")
+    assert "broken.py:2: not valid Python" in refused(tmp_path, "broken.py")
+    assert "binary" in refused(tmp_path, "binary.py")
+    assert "not a notebook" in refused(tmp_path, "empty.ipynb")
+    assert "no such module" in refused(tmp_path, "-m", "nowhere.train")
+    assert not (tmp_path / ".tflint-gpu").exists()
+
+
+def test_no_script_at_all(tmp_path: Path) -> None:
+    done = call(tmp_path)
+    assert done.returncode == 2
+    assert "name the script" in done.stderr
+
+
+def test_an_interpreter_without_tensorflow(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import tensorflow as tf\n")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
+    text = refused(tmp_path, "--python", "bare/bin/python", "train.py")
+    assert "has no TensorFlow" in text
+    assert "--python" in text
+
+
+@pytest.fixture
+def tensorflow() -> None:
+    pytest.importorskip("tensorflow")
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_scripts_that_never_get_to_a_step(tmp_path: Path) -> None:
+    (tmp_path / "crash.py").write_text("import json\n\n\nprint(json.loads('{'))\n")
+    (tmp_path / "idle.py").write_text("print('done')\n")
+    (tmp_path / "usage.py").write_text(
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('data')\np.parse_args()\n"
+    )
+    (tmp_path / "hang.py").write_text("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n")
+    crash = refused(tmp_path, "crash.py")
+    assert "crashed before its first step at crash.py:4: JSONDecodeError" in crash
+    assert "never imported TensorFlow" in refused(tmp_path, "idle.py")
+    assert "arguments are required: data" in refused(tmp_path, "usage.py")
+    hang = refused(tmp_path, "--deadline", "2", "hang.py")
+    assert "hung at hang.py:5 (in wait)" in hang
+    assert "--deadline" in hang
+
+
+@pytest.mark.trace
+@pytest.mark.usefixtures("tensorflow")
+def test_a_script_that_never_trains(tmp_path: Path) -> None:
+    (tmp_path / "show.py").write_text(
+        "import tensorflow as tf\nfor x in tf.data.Dataset.range(100).batch(2):\n    print(tf.reduce_sum(x))\n"
+    )
+    assert "without a training step" in refused(tmp_path, "show.py")
+
+
+@pytest.mark.trace
+@pytest.mark.usefixtures("tensorflow")
+def test_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slow_input.py").write_text((SCRIPTS / "slow_input.py").read_text())
+    status = run(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "slow_input.py"])
+    told = json.loads(capsys.readouterr().out)
+    assert status in (0, 1)
+    assert told["trace"]["steps"]
+    verdicts = {(finding["name"], finding["verdict"]) for finding in told["findings"]}
+    assert ("python-op-in-map", "confirmed") in verdicts
+    assert (tmp_path / ".tflint-gpu" / "evidence.json").exists()
+    assert (tmp_path / ".tflint-gpu" / ".gitignore").read_text() == "*\n"
+    assert run(["check", "--evidence", ".tflint-gpu/evidence.json", "--isolated", "slow_input.py"]) == status
+
+
+@pytest.mark.trace
+@pytest.mark.usefixtures("tensorflow")
+def test_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code = (SCRIPTS / "agent.py").read_text()
+    first, _, second = code.partition("state = ")
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# An agent"]},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": ["%matplotlib inline\n", first],
+            "outputs": [],
+            "execution_count": 1,
+        },
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": ["state = " + second],
+            "outputs": [],
+            "execution_count": 2,
+        },
+    ]
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": kernel, "cells": cells}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.ipynb").write_text(json.dumps(notebook))
+    assert run(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "agent.ipynb"]) in (0, 1)
+    evidence = json.loads((tmp_path / ".tflint-gpu" / "evidence.json").read_text())
+    assert evidence["window"]["spot"]["path"] == "agent.ipynb"
+    assert evidence["window"]["spot"]["cell"] == 3
+    assert set(evidence["executed"]) == {"agent.ipynb#2", "agent.ipynb#3"}
+    capsys.readouterr()
