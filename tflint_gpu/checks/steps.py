@@ -68,10 +68,12 @@ def _of_trained_model(call: Call, program: Program) -> bool:
 
     A project that trains nothing holds building blocks for one that does.
     """
-    if not program.trains() or len(call.context.regions) > 1 or not is_symbolic(call):
+    region = next(frame for frame in call.context if isinstance(frame, Region))
+    on_its_own = len(call.context.regions) == 1 and region.location == call.location
+    if not on_its_own or not program.trains() or not is_symbolic(call):
         return True
     trained = [model for model in program.models if model.trained]
-    return any(made_of(model, call) or model.kind not in ("functional", "sequential") for model in trained)
+    return any(made_of(model, call) for model in trained)
 
 
 def _graph_owners(call: Call) -> list[object]:
@@ -80,13 +82,11 @@ def _graph_owners(call: Call) -> list[object]:
 
 
 def _inference_only(guard: Guard) -> bool:
-    """Say whether a branch is taken by inference alone: ``if not training``."""
-    test = guard.test
-    return (
-        isinstance(test, Operation)
-        and test.operator == "not"
-        and any(isinstance(part, Parameter) and part.name == "training" for part in walk(test))
-    )
+    """Say whether only inference takes a branch: ``if not training``, or the ``else`` of ``if training``."""
+    test, negated = guard.test, guard.negated
+    while isinstance(test, Operation) and test.operator == "not":
+        test, negated = test.operands[0], not negated
+    return negated and isinstance(test, Parameter) and test.name == "training"
 
 
 def slices_by(value: Value, loop: Loop) -> bool:
@@ -94,10 +94,16 @@ def slices_by(value: Value, loop: Loop) -> bool:
     for part in walk(value):
         if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
             base, key = part.parents
-            drawn = (inner for inner in walk(key) if isinstance(inner, Element))
-            if isinstance(base, Tensor) and any(element.source is loop.iterable for element in drawn):
+            if isinstance(base, Tensor) and any(_drawn_by(inner, loop) for inner in walk(key)):
                 return True
     return False
+
+
+def _drawn_by(value: Value, loop: Loop) -> bool:
+    """Say whether `value` is what `loop` draws: a number of ``range``, or a scalar tensor of ``tf.range``."""
+    if isinstance(value, Element):
+        return value.source is loop.iterable
+    return isinstance(value, Tensor) and len(value.parents) == 1 and value.parents[0] is loop.iterable
 
 
 def loops_in_step(call: Call) -> list[Loop]:

@@ -50,11 +50,13 @@ class Loop(Frame):
 @dataclass(slots=True, eq=False)
 class Guard(Frame):
     """A branch. `kind` is ``periodic`` (``step % n == 0``; `every` is n where literal), ``debug`` (a debug or
-    verbose switch that is off by default), ``fallback`` (an ``except`` body) or ``branch``."""
+    verbose switch that is off by default), ``fallback`` (an ``except`` body) or ``branch``. `negated` marks the
+    arm that runs where `test` is false."""
 
     kind: str
     every: int | None = None
     test: Value | None = None
+    negated: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -308,7 +308,7 @@ class Machine:
         """Return the guard frame of one arm of a branch on `test`."""
         location = state.module.location(test)
         kind, every = branches.kind_of_guard(test, value, positive=positive)
-        return Guard(location, kind, every, value)
+        return Guard(location, kind, every, value, not positive)
 
 
 def _module_state(function: Function, state: State) -> State:

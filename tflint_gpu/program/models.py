@@ -15,6 +15,7 @@ from tflint_gpu.program.values import (
     Instance,
     Items,
     Mapping,
+    Parameter,
     Partial,
     Produced,
     Tensor,
@@ -133,8 +134,31 @@ def _forward(
         if isinstance(method, Function | GraphFunction):
             # A forward pass outside any graph runs op by op; on symbolic tensors it is traced.
             eager = not state.context.in_graph and not _is_symbolic(args)
+            kwargs = _with_training(method, state, args, kwargs or {})
             return machine.follow_in(method, args, Region(location, "model", eager=eager), state, kwargs)
     return Unknown("no call")
+
+
+def _with_training(
+    method: Function | GraphFunction, state: State, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> dict[str, Value]:
+    """Add the argument ``training`` where Keras passes it by itself: from the call around, or by what runs."""
+    inner = method.function if isinstance(method, GraphFunction) else method
+    if "training" in kwargs or not isinstance(inner, Function):
+        return kwargs
+    if "training" not in _parameters(inner)[len(args) :]:
+        return kwargs
+    around, regions = state.names.get("training"), state.context.regions
+    if not isinstance(around, Const) or around.value is None:
+        around = Const(True) if "train-step" in regions else Parameter("training")
+    return {**kwargs, "training": Const(False) if "test-step" in regions else around}
+
+
+def _parameters(function: Function) -> list[str]:
+    """Return the names of the arguments a caller passes, in order."""
+    names = [part.arg for part in (*function.node.args.posonlyargs, *function.node.args.args)]
+    names = names[1:] if function.bound is not None and function.kind != "static" else names
+    return [*names, *(part.arg for part in function.node.args.kwonlyargs)]
 
 
 # --- models

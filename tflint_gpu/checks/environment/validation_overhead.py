@@ -10,7 +10,7 @@ from tflint_gpu.checks.loops import step_loops
 from tflint_gpu.checks.sizes import rows_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related
-from tflint_gpu.program.values import Items, Value, constant
+from tflint_gpu.program.values import Const, Items, Value, constant
 from tflint_gpu.program.views import Pipeline, literal
 
 if TYPE_CHECKING:
@@ -47,20 +47,18 @@ class ValidationOverhead(Check):
         split = literal(call.argument("validation_split"))
         if isinstance(split, float) and split >= self.options["most-rows"]:
             return f"each epoch validates on {split:.0%} of the rows while training waits"
-        if call.argument("validation_data") is None:
-            return ""
-        trained = _batches(run.pipeline, call.argument("steps_per_epoch"))
-        validated = _batches(run.validation, call.argument("validation_steps"))
+        trained, validated = _trained(run, call), _validated(run, call)
         if trained is None or validated is None or validated < trained * self.options["most-batches"]:
             return ""
         return f"each epoch trains {trained} batches and then validates {validated} while training waits"
 
     def _evaluations(self, program: Program) -> Iterator[Finding]:
-        loops = step_loops(program)
+        loops = set(step_loops(program))
+        loops |= {run.loop for run in program.runs if run.kind == "train_on_batch" and run.loop is not None}
         for call in program.calls_to("keras.Model.evaluate"):
             context = call.context
             inner = context.loops[:1]
-            if inner and inner[0] in loops and not context.periodic and not context.guards and not context.debug:
+            if inner and inner[0] in loops and not context.guards and not context.debug:
                 yield self.at(
                     call,
                     "evaluate() after every training step: the step waits for a whole pass over the test data; "
@@ -96,25 +94,54 @@ def _batch(pipeline: Pipeline | None) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _batches(pipeline: Pipeline | None, steps: Value | None) -> int | None:
-    """Return the batches of one pass: the number given, else by the rows of literal arrays."""
-    if steps is not None and (isinstance(constant(steps), int) or not _is_none(steps)):
+def _trained(run: TrainingRun, call: Call) -> int | None:
+    """Return the batches that an epoch trains, where literals tell it."""
+    steps = call.argument("steps_per_epoch")
+    if steps is not None and constant(steps) is None and not _is_none(steps):
+        return None
+    if isinstance(constant(steps), int):
         number = literal(steps)
         return number if isinstance(number, int) else None
+    if run.pipeline is not None:
+        return _batches(run.pipeline)
+    return _count(rows_of(_first(run.data)), call.argument("batch_size"))
+
+
+def _validated(run: TrainingRun, call: Call) -> int | None:
+    """Return the batches that an epoch validates, where literals tell it."""
+    steps, data = call.argument("validation_steps"), call.argument("validation_data")
+    if data is None or (steps is not None and constant(steps) is None and not _is_none(steps)):
+        return None
+    if isinstance(constant(steps), int):
+        number = literal(steps)
+        return number if isinstance(number, int) else None
+    if run.validation is not None:
+        return _batches(run.validation)
+    size = call.argument("validation_batch_size")
+    return _count(rows_of(_first(data)), call.argument("batch_size") if size is None else size)
+
+
+def _count(rows: int | None, batch: Value | None) -> int | None:
+    """Return how many batches `rows` make; Keras takes 32 where no size is given."""
+    size = 32 if batch is None or _is_none(batch) else literal(batch)
+    return -(-rows // size) if rows is not None and isinstance(size, int) and size > 0 else None
+
+
+def _batches(pipeline: Pipeline) -> int | None:
+    """Return the batches of one pass over slices of literal arrays."""
     batch = _batch(pipeline)
-    if (
-        pipeline is None
-        or batch is None
-        or pipeline.has("repeat", "filter", "take", "skip", "unbatch", "flat_map")
-    ):
+    if batch is None or pipeline.has("repeat", "filter", "take", "skip", "unbatch", "flat_map"):
         return None
     if pipeline.dataset.source.op != "from_tensor_slices":
         return None
-    tensors = pipeline.dataset.source.call.argument("tensors")
-    first = tensors.items[0] if isinstance(tensors, Items) and tensors.items else tensors
-    rows = rows_of(first)
+    rows = rows_of(_first(pipeline.dataset.source.call.argument("tensors")))
     return -(-rows // batch) if rows is not None else None
 
 
+def _first(value: Value | None) -> Value | None:
+    """Return the first of several arrays."""
+    return value.items[0] if isinstance(value, Items) and value.items else value
+
+
 def _is_none(value: Value) -> bool:
-    return constant(value) is None and hasattr(value, "value")
+    return isinstance(value, Const) and value.value is None

@@ -10,7 +10,7 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.sizes import sizes_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related
-from tflint_gpu.program.values import Items, Produced, Stage, Tensor, Value, constant
+from tflint_gpu.program.values import Items, Operation, Produced, Stage, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program
@@ -65,8 +65,10 @@ class ShuffleBufferStall(Check):
 
 def _whole_set(buffer: Value | None) -> bool:
     """Say whether a buffer is as long as the data set: ``len(paths)``, ``ds.cardinality()``."""
+    if isinstance(buffer, Operation) and buffer.operator == "len":
+        return True
     made = buffer.call if isinstance(buffer, Produced) else buffer.origin if isinstance(buffer, Tensor) else None
-    return made is not None and made.callee.rpartition(".")[2] in ("len", "cardinality")
+    return made is not None and made.callee.rpartition(".")[2] == "cardinality"
 
 
 def _decoding_stage(before: tuple[Stage, ...]) -> Stage | None:

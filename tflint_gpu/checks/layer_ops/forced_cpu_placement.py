@@ -12,9 +12,10 @@ from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Verdict
 from tflint_gpu.program.context import Region, Scope
 from tflint_gpu.program.values import Const
+from tflint_gpu.program.views import produced_by
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.values import Call, Value
     from tflint_gpu.program.views import Model, Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 
@@ -25,7 +26,7 @@ _LIGHT = ("Input", "InputLayer", "Flatten", "Reshape", "Dropout", "Rescaling", "
 class ForcedCpuPlacement(Check):
     """A device block of the CPU around the layers of a trained model, its training, or ops of its step."""
 
-    needles: ClassVar[tuple[str, ...]] = ("tf.device", ".device(", "import device")
+    needles: ClassVar[tuple[str, ...]] = (".device(", "import device", "OneDeviceStrategy")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield device blocks of the CPU that training runs in; around data or evaluation they are fine."""
@@ -61,6 +62,10 @@ class ForcedCpuPlacement(Check):
     def _run(self, run: TrainingRun) -> Iterator[Finding]:
         if run.call is not None and (scope := cpu_scope(run.call)):
             yield self._at(scope, run.call, "the training", "it")
+        strategy = produced_by(run.strategy, "tf.distribute.OneDeviceStrategy")
+        if strategy is not None and _is_cpu(strategy.argument("device", 0)):
+            message = "this strategy puts the model and its training on the CPU, so the GPU gets none of that work"
+            yield self.at(strategy, message)
 
     def _at(self, scope: Scope, call: Call, what: str, part: str) -> Finding:
         return self.at(
@@ -94,7 +99,10 @@ def cpu_scope(call: Call) -> Scope | None:
 
 
 def _names_cpu(scope: Scope) -> bool:
-    device = scope.value
+    return _is_cpu(scope.value)
+
+
+def _is_cpu(device: Value | None) -> bool:
     return (
         isinstance(device, Const)
         and not device.soft

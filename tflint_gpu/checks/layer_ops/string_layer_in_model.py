@@ -90,7 +90,7 @@ class StringLayerInModel(Check):
             if not call.callee.startswith(FUNCTIONS) or call.callee.endswith(_NO_OP):
                 continue
             if in_training_step(call, program) and not call.context.scope("device"):
-                name = call.callee.removeprefix("tf.")
+                name = call.callee.removeprefix("tf.").replace("()", "")
                 severity = None if program.trains() else Severity.INFO
                 message = (
                     f"{name} in the step runs on the CPU while the GPU waits for its result; do it in Dataset.map"
