@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Verdict
+from tflint_gpu.findings import Severity, Verdict
 from tflint_gpu.trace.evidence import Placement, Spot
 
 NAME = "cpu-only-op"
@@ -95,3 +95,27 @@ def test_judge_by_time_on_the_cpu(rule: Callable[[str], Check]) -> None:
     ]
     assert [j.verdict for j in verdicts if j] == [Verdict.CONFIRMED, Verdict.MINOR, Verdict.REFUTED]
     assert check.judge(finding, evidence_of(10.0, placements=(ran("cpu", None),))) is None
+
+
+def test_branch_of_inference_alone_is_fine(analyse: Analyse) -> None:
+    text = HEAD + (
+        "class Part(tf.keras.layers.Layer):\n"
+        "    def call(self, x, training=None):\n"
+        "        if training:\n"
+        "            return tf.image.random_jpeg_quality(x, 50, 90)\n"
+        "        else:\n"
+        "            return tf.image.adjust_jpeg_quality(x, 50)\n\n"
+        "model = tf.keras.Sequential([tf.keras.Input((24, 64, 3)), Part(), tf.keras.layers.Conv2D(64, 3)])\n"
+        "model.compile('adam', 'mse')\nmodel.fit(np.zeros((512, 24, 64, 3)), np.zeros(512), batch_size=64)\n"
+    )
+    assert [f.location.line for f in named(analyse(text), NAME)] == [8]
+
+
+def test_index_vector_is_info(analyse: Analyse) -> None:
+    (found,) = named(analyse(STEP.format("", "tf.random.shuffle(tf.range(64))")), NAME)
+    assert found.severity is Severity.INFO
+
+
+def test_program_on_another_backend_is_left_alone(analyse: Analyse) -> None:
+    text = "import os\nos.environ['KERAS_BACKEND'] = 'jax'\n" + STEP.format("", SEARCH)
+    assert named(analyse(text), NAME) == []
