@@ -1,0 +1,51 @@
+"""The text for people: colour, and what is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+import pytest
+
+from tflint_gpu.findings import Change, Finding, Fix, Verdict
+from tflint_gpu.report import Report
+from tflint_gpu.report.full import render
+
+Samples = dict[str, Callable[[], Report]]
+
+
+@pytest.mark.parametrize("sample", ["static", "traced", "notebook"])
+def test_colour_adds_no_text(sample: str, samples: Samples) -> None:
+    report = samples[sample]()
+    assert "\x1b[" in render(report)
+    assert "\x1b[" not in render(report, colour=False)
+    assert click.unstyle(render(report)) == render(report, colour=False)
+
+
+def text_of(finding: Finding, samples: Samples) -> str:
+    static = samples["static"]()
+    return render(Report((finding,), static.rules, static.target, 1, texts=static.texts), colour=False)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "offered"),
+    [(Verdict.UNMEASURED, True), (Verdict.CONFIRMED, True), (Verdict.MASKED, False), (Verdict.REFUTED, False)],
+)
+def test_a_fix_is_offered_where_there_is_something_to_gain(
+    verdict: Verdict, offered: bool, samples: Samples, finding: Callable[..., Finding]
+) -> None:
+    item = finding("TFG101", ("train.py", 11))
+    fix = Fix("safe", "append it", Change("append-method", item.location))
+    text = text_of(finding("TFG101", ("train.py", 11), verdict=verdict, fix=fix), samples)
+    assert ("fix: append it (safe, --fix)" in text) is offered
+    assert ("1 with a safe fix" in text) is offered
+
+
+def test_a_place_that_only_the_trace_saw(samples: Samples, finding: Callable[..., Finding]) -> None:
+    assert text_of(finding("TFG101", ("", 1)), samples).startswith("trace TFG101 missing-prefetch warning")
+
+
+def test_nothing_found_says_so(samples: Samples) -> None:
+    static = samples["static"]()
+    clean = Report((), static.rules, static.target, 1)
+    assert render(clean, colour=False) == "No findings in 1 file, for TensorFlow 2.10 (requirements.txt).\n"
