@@ -68,7 +68,7 @@ def _by_hand(step: Step) -> bool:
 
 
 def _optimizes_inputs(step: Step) -> bool:
-    """Say whether the optimizer is given variables made by hand, spelt out one by one (style transfer, latents)."""
+    """Say whether the optimizer is given variables made by hand, spelt out one by one (style transfer)."""
     pairs = step.apply.argument("grads_and_vars", 0)
     if isinstance(pairs, Produced) and pairs.callee == "builtins.zip" and len(pairs.call.args) == 2:
         variables = pairs.call.args[1]

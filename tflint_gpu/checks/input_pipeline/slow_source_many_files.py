@@ -1,0 +1,142 @@
+"""TFG107: training data that is read file by file from far away, or by Python from one file at random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.input_costs import judge_input
+from tflint_gpu.checks.pipelines import (
+    DIRECTORY_LOADERS,
+    RECORD_READERS,
+    all_stages,
+    asks_parallel,
+    parallel_argument,
+)
+from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.program.values import Call, Class, Const, Dataset, Stage, Value, walk
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+#: Where a file costs a round trip over a network, by the start of its path.
+REMOTE = {
+    "/content/drive/": "Google Drive",
+    "/content/gdrive/": "Google Drive",
+    "/content/MyDrive/": "Google Drive",
+    "/gdrive/": "Google Drive",
+    "gs://": "a bucket",
+    "s3://": "a bucket",
+    "abfs://": "a bucket",
+    "hdfs://": "HDFS",
+    "viewfs://": "HDFS",
+    "https://": "the web",
+    "http://": "the web",
+    "/nfs/": "NFS",
+}
+
+_READERS = ("pandas.read_csv", "pandas.read_pickle", "pandas.read_parquet", "pandas.read_hdf", "pandas.read_excel")
+_FLOWS = (".flow_from_directory", ".flow_from_dataframe")
+_KEPT = ("cache", "snapshot")
+
+
+class SlowSourceManyFiles(Check):
+    """Reports many small files on remote or mounted storage, and HDF5 or tables read sample by sample."""
+
+    needles = (
+        *(prefix.strip("/") for prefix in REMOTE),
+        "h5py",
+        "read_csv",
+        "read_pickle",
+        "read_parquet",
+        "read_hdf",
+    )
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield remote sources of training data and readers that open a file for every sample."""
+        for pipeline in program.pipelines:
+            if pipeline.role in ("train", "validation"):
+                severity = self.severity if pipeline.role == "train" else Severity.INFO
+                yield from self._sources(pipeline.dataset, severity)
+        for call in program.calls:
+            if call.callee.endswith(_FLOWS) and (where := _remote(_given(call))):
+                yield self._far(call, where, self.severity)
+        yield from self._samples(program)
+
+    def _sources(self, dataset: Dataset, severity: Severity) -> Iterator[Finding]:
+        if any(stage.op in _KEPT and not stage.conditional for stage in dataset.stages):
+            return
+        for stage, outer in all_stages(dataset):
+            if _is_source(stage) and not _streams(stage, outer) and (where := _remote(_given(stage.call))):
+                yield self._far(stage.call, where, severity)
+
+    def _far(self, call: Call, where: str, severity: Severity) -> Finding:
+        return self.at(
+            call,
+            f"Every file of this data is fetched from {where} in every epoch, and the GPU waits for it. "
+            "Copy it to the local disk first, or pack it into large shards.",
+            severity=severity,
+        )
+
+    def _samples(self, program: Program) -> Iterator[Finding]:
+        for call in program.calls_to("h5py.File"):
+            if "loader" in call.context.regions or _is_loader(_owner(call)):
+                yield self.at(
+                    call,
+                    "HDF5 is read sample by sample from Python, under one lock, while the GPU waits. "
+                    "Load it once, or convert it to TFRecord shards.",
+                )
+        for call in program.calls_to(*_READERS):
+            inside = call.context.region == "loader" and (call.context.loops or _is_loader(_owner(call)))
+            if inside and not call.context.guards:
+                name = call.callee.rpartition(".")[2]
+                yield self.at(
+                    call,
+                    f"{name} parses a file for every sample or shard in Python, while the GPU waits. "
+                    "Convert the data once, to arrays or TFRecord shards.",
+                    # A generator is python-generator-input's finding already; this says what is slow in it.
+                    severity=self.severity if _is_loader(_owner(call)) else Severity.INFO,
+                )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the wait for input, all of which a slow source can cause."""
+        return judge_input(evidence, 1.0)
+
+
+def _is_source(stage: Stage) -> bool:
+    known = stage.op in DIRECTORY_LOADERS or stage.op in RECORD_READERS
+    return known or stage.op in ("list_files", "from_tensor_slices", "make_csv_dataset")
+
+
+def _streams(stage: Stage, outer: Stage | None) -> bool:
+    """Say whether large shards are read several at a time, as data in a bucket should be."""
+    if stage.op not in RECORD_READERS:
+        return False
+    if outer is not None:
+        return asks_parallel(outer) is not False
+    return parallel_argument(stage.call.argument("num_parallel_reads")) is not False
+
+
+def _given(call: Call) -> Iterator[Value]:
+    for argument in (*call.args, *call.kwargs.values()):
+        yield from walk(argument)
+
+
+def _remote(values: Iterator[Value]) -> str | None:
+    """Return in words where the first remote path among `values` leads, None where none is."""
+    for value in values:
+        if isinstance(value, Const) and isinstance(value.value, str):
+            for prefix, where in REMOTE.items():
+                if value.value.startswith(prefix):
+                    return where
+    return None
+
+
+def _owner(call: Call) -> Class | None:
+    return next((frame.function.owner for frame in call.context.activations if frame.function.owner), None)
+
+
+def _is_loader(cls: Class | None) -> bool:
+    return cls is not None and cls.is_a("keras.utils.PyDataset")
