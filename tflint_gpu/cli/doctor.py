@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def table(facts: Facts) -> list[tuple[str, str]]:
         ("TensorFlow", facts.tensorflow or f"none: {facts.problem}"),
         ("packages", _packages(facts)),
         ("built for", "ROCm" if facts.rocm_build else built if facts.cuda_build else "CPU only"),
-        ("compute capabilities", build.get("cuda_compute_capabilities", "unknown")),
+        ("compute capabilities", ", ".join(re.findall(r"\w+_\d+a?", build.get("cuda_compute_capabilities", "")))),
         ("missing libraries", ", ".join(facts.missing) or "none named"),
         ("GPUs TensorFlow sees", ", ".join(facts.gpus) or "none"),
     ]

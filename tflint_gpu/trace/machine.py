@@ -44,7 +44,7 @@ os._exit(0)
 
 _MISSING_LIBRARY = re.compile(r"Could not load dynamic library '([^']+)'|dlerror: ([\w.+-]+\.so[\w.]*):")
 _LOG_LINES = re.compile(
-    r"cuda drivers|Cannot dlopen|Could not load dynamic|CUDA_ERROR|no CUDA-capable|cuInit|Skipping registering",
+    r"cuda drivers|Cannot dlopen|Could not load dynamic|CUDA_ERROR|cuInit|Skipping registering",
     re.I,
 )
 
@@ -152,7 +152,7 @@ class Verdict:
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say whether TensorFlow sees a GPU, and if not the first reason in the order in which one has to mend them."""
+    """Say whether TensorFlow sees a GPU; if not, give the first reason in the order in which one has to mend them."""
     if facts.tensorflow is None:
         why = facts.problem or "No module named 'tensorflow'"
         return Verdict(
@@ -163,9 +163,7 @@ def judge(facts: Facts) -> Verdict:
         return Verdict(f"TensorFlow {facts.tensorflow} sees {len(facts.gpus)} GPU: {listed}.", 0)
     reasons = (_hidden, _wrong_system, _wrong_package, _no_driver, _no_libraries)
     found = next((sentence for reason in reasons if (sentence := reason(facts))), None)
-    return Verdict(
-        found or "TensorFlow sees no GPU, and its log gives no reason: run it with TF_CPP_MIN_LOG_LEVEL=0.", 1
-    )
+    return Verdict(found or "TensorFlow sees no GPU, and its log gives no reason: check driver and log.", 1)
 
 
 def _hidden(facts: Facts) -> str | None:

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from tests.trace.profile.spaces import SHARED, at, host, needs_profiles, plane, write
+from tflint_gpu.errors import UserError
+from tflint_gpu.trace.profile import read_profile
+from tflint_gpu.trace.profile.space import read_space
+
+DAMAGED = ["bitflip", "empty", "random", "truncated_half", "utf8-mangled"]
+
+
+@needs_profiles
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_told_in_one_sentence(name):
+    with pytest.raises(UserError) as told:
+        read_profile(SHARED / "corrupt" / f"{name}.xplane.pb")
+    assert f"{name}.xplane.pb" in str(told.value)
+    assert "record it again" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_every_cut_of_a_file_is_refused_or_read(tmp_path: Path):
+    whole = write(
+        tmp_path / "whole.xplane.pb", host({"python": [at("train", 0, 10, step_num=1), at("x/y:Mul", 2, 3)]})
+    ).read_bytes()
+    for end in range(len(whole)):
+        cut = tmp_path / "cut.xplane.pb"
+        cut.write_bytes(whole[:end])
+        with pytest.raises(UserError):
+            read_profile(cut)
+
+
+def test_names_that_are_no_utf8_are_read(tmp_path: Path):
+    built = plane("/host:CPU", {"python": [at("caf#", 0, 1)]}).replace(b"caf#", b"caf\xe9")
+    (found,) = read_space(write(tmp_path / "x.xplane.pb", built))
+    assert list(found.names.values()) == ["caf�"]
+
+
+def test_stats_by_name_and_only_the_wanted(tmp_path: Path):
+    built = host({"python": [at("op", 0, 1, step_num=7, long="text", **{f"s{n}": n for n in range(200)})]})
+    (found,) = read_space(write(tmp_path / "x.xplane.pb", built))
+    (event,) = next(found.lines()).events
+    assert found.stats(event)["long"] == "text"
+    assert found.stats(event, frozenset({"step_num", "s3", "s199"})) == {"step_num": 7, "s3": 3, "s199": 199}
+
+
+def test_a_missing_file(tmp_path: Path):
+    with pytest.raises(UserError, match=r"nothing\.xplane\.pb: cannot read the profile"):
+        read_space(tmp_path / "nothing.xplane.pb")
