@@ -1,0 +1,89 @@
+"""Fixes with the real rules, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tflint_gpu.cli.check import command
+
+CELLS = [
+    ["%matplotlib inline\n", "import tensorflow as tf"],
+    [
+        "%%writefile data.py\n",
+        "import tensorflow as tf\n",
+        "\n",
+        "def load():\n",
+        "    return tf.data.Dataset.range(1000).batch(256)\n",
+    ],
+    ["!ls\n", "ds = (\n", "    tf.data.Dataset.range(10000)\n", "    .batch(256)  # é\n", ")"],
+    [
+        "%time model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n",
+        "model.compile('adam', 'mse')\n",
+        "model.fit(ds, epochs=3)",
+    ],
+    ["from data import load\n", "model.fit(load(), epochs=2)"],
+]
+
+SCRIPT = """\
+import tensorflow as tf
+ds = tf.data.Dataset.range(10000).batch(
+    256,
+)  # é
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(ds, epochs=3)
+"""
+
+
+def check(*flags: str) -> Result:
+    return CliRunner().invoke(command, ["--select", "TFG101", "--tensorflow", "2.9", *flags, "."])
+
+
+def notebook(cells: list[list[str]]) -> str:
+    code = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in cells
+    ]
+    whole = {"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_notebook_is_fixed_in_its_cells() -> None:
+    path = Path("photos.ipynb")
+    path.write_text(notebook(CELLS), encoding="utf-8")
+    assert check("--fix").exit_code == 0
+    expected = [list(cell) for cell in CELLS]
+    expected[1][4] = "    return tf.data.Dataset.range(1000).batch(256).prefetch(tf.data.AUTOTUNE)\n"
+    expected[2].insert(4, "    .prefetch(tf.data.AUTOTUNE)\n")
+    assert path.read_text(encoding="utf-8") == notebook(expected)
+    assert check("--fix").exit_code == 0
+    assert path.read_text(encoding="utf-8") == notebook(expected)
+
+
+def test_a_script_keeps_mark_line_ends_and_mode() -> None:
+    path = Path("train.py")
+    raw = b"\xef\xbb\xbf" + SCRIPT.replace("\n", "\r\n").encode()
+    path.write_bytes(raw)
+    path.chmod(0o750)
+    assert check("--fix").exit_code == 0
+    assert path.read_bytes() == raw.replace(b"\r\n)  #", b"\r\n).prefetch(tf.data.AUTOTUNE)  #")
+    assert path.stat().st_mode & 0o777 == 0o750
+
+
+def test_a_diff_writes_nothing_and_says_by_its_status_that_there_is_something() -> None:
+    Path("train.py").write_text(SCRIPT, encoding="utf-8")
+    shown = check("--diff")
+    assert shown.exit_code == 1
+    assert "+).prefetch(tf.data.AUTOTUNE)  # é\n" in shown.output
+    assert Path("train.py").read_text(encoding="utf-8") == SCRIPT
+    assert check("--fix").exit_code == 0
+    assert check("--diff").exit_code == 0
