@@ -13,6 +13,9 @@ from tflint_gpu.trace.evidence import touches
 if TYPE_CHECKING:
     from tflint_gpu.trace.evidence import Evidence, PipelineStage, PythonInput
 
+#: Input that takes less than this of a step keeps ahead of any GPU.
+NEGLIGIBLE_MS = 0.5
+
 #: Names that the runtime gives to what the code calls a map, once it has rewritten the pipeline.
 SERIAL_MAPS = ("Map", "MapDataset")
 PARALLEL_MAPS = ("ParallelMapV2", "ParallelMap")
@@ -23,20 +26,35 @@ ALL_MAPS = (*SERIAL_MAPS, *PARALLEL_MAPS, *FUSED_MAPS)
 def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
 
+    Of `measures`, the first in milliseconds is the cause's own time per step.
     The run with one cached batch decides where it was made: input that gains nothing when it is free costs
     nothing. Without it the wait for input counts.
     """
     cached = evidence.experiment("cached-batch")
     whole = by_experiment(cached)
-    if whole is not None and whole.verdict is Verdict.REFUTED:
-        return Judgement(Verdict.REFUTED, (*whole.measures, *measures))
-    if whole is not None and cached is not None:
-        figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
-        return weigh(cached.saved_share * part, "input_share", "what-if: cached batch", *figures)
     waiting = evidence.share("input_wait")
-    if waiting is None:
+    if whole is not None and whole.verdict is Verdict.REFUTED:
+        judged = Judgement(Verdict.REFUTED, (*whole.measures, *measures))
+    elif whole is not None and cached is not None:
+        figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
+        judged = weigh(cached.saved_share * part, "input_share", "what-if: cached batch", *figures)
+    elif waiting is not None:
+        judged = weigh(waiting * part, "input_wait_share", "trace: wait for input", *measures)
+    else:
         return None
-    return weigh(waiting * part, "input_wait_share", "trace: wait for input", *measures)
+    spent = next((measure.value for measure in measures if measure.unit == "ms"), 0.0)
+    return without_gpu(judged, evidence, spent)
+
+
+def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:
+    """Return `judged`, but unmeasured where a CPU's long step may be all that hides `spent_ms` of input.
+
+    What a CPU waits for, a GPU with its shorter step waits for all the more; its not waiting says nothing.
+    """
+    on_gpu = evidence.environment.device.kind == "gpu"
+    if on_gpu or judged.verdict not in (Verdict.MINOR, Verdict.REFUTED) or spent_ms < NEGLIGIBLE_MS:
+        return judged
+    return Judgement(Verdict.UNMEASURED, judged.measures)
 
 
 def stages_of(finding: Finding, evidence: Evidence, ops: Iterable[str]) -> list[PipelineStage]:

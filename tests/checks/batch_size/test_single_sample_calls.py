@@ -65,7 +65,7 @@ def test_helper_called_for_each_sample(analyse: Analyse) -> None:
         pytest.param("for i in range(5):\n    model.predict(x[i : i + 1])", id="a look at five"),
         pytest.param("for row, _ in ds.take(2):\n    model.predict(row[:1])", id="a look at two batches"),
         pytest.param(
-            "camera = cv2.VideoCapture(0)\nwhile True:\n    _, seen = camera.read()\n    model.predict(seen[None])",
+            "eye = cv2.VideoCapture(0)\nwhile True:\n    seen = eye.read()[1]\n    model.predict(seen[None])",
             id="a camera",
         ),
         pytest.param("while True:\n    model.predict(np.array([[float(input())]]))", id="a person"),

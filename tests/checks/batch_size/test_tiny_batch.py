@@ -121,7 +121,7 @@ def larger(speedup: float) -> WhatIf:
 def test_larger_batches_judge(rule: Callable[[str], Check], speedup: float, verdict: Verdict) -> None:
     check = rule("tiny-batch")
 
-    judged = check.judge(finding_at(check, 9), evidence_of(what_if=(larger(speedup),)))
+    judged = check.judge(finding_at(check, 9), evidence_of(gpu=True, what_if=(larger(speedup),)))
 
     assert judged is not None
     assert judged.verdict is verdict
@@ -135,6 +135,15 @@ def test_busy_gpu_has_work_enough(rule: Callable[[str], Check]) -> None:
 
     assert judged is not None
     assert judged.verdict is Verdict.REFUTED
+
+
+def test_cpu_refutes_nothing(rule: Callable[[str], Check]) -> None:
+    check = rule("tiny-batch")
+
+    judged = check.judge(finding_at(check, 9), evidence_of(what_if=(larger(1.0),)))
+
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
 
 
 def test_no_experiment_says_nothing(rule: Callable[[str], Check]) -> None:

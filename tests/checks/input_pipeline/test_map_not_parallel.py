@@ -181,7 +181,7 @@ def stage(op: str, self_ms: float, line: int | None) -> PipelineStage:
 def test_rewritten_stage_judges(rule: Callable[[str], Check], op: str, stateful: bool, verdict: Verdict) -> None:
     check = rule("map-not-parallel")
     pipelines = (stage(op, 8.0, 12), stage("Shuffle", 2.0, 11))
-    evidence = evidence_of(buckets={"input_wait": 6.0, "device_compute": 4.0}, pipelines=pipelines)
+    evidence = evidence_of(gpu=True, buckets={"input_wait": 6.0, "device_compute": 4.0}, pipelines=pipelines)
 
     judged = check.judge(finding_at(check, 12, stateful=stateful), evidence)
 
@@ -195,7 +195,9 @@ def test_rewritten_stage_judges(rule: Callable[[str], Check], op: str, stateful:
 def test_free_input_that_gains_nothing_refutes(rule: Callable[[str], Check]) -> None:
     check = rule("map-not-parallel")
     cached = WhatIf("cached-batch", 10.0, 10.0, 1.0, 3, 0.01, 0.99, 1.01)
-    evidence = evidence_of(buckets={"input_wait": 6.0}, pipelines=(stage("Map", 8.0, 12),), what_if=(cached,))
+    evidence = evidence_of(
+        gpu=True, buckets={"input_wait": 6.0}, pipelines=(stage("Map", 8.0, 12),), what_if=(cached,)
+    )
 
     judged = check.judge(finding_at(check, 12, stateful=True), evidence)
 
@@ -203,10 +205,31 @@ def test_free_input_that_gains_nothing_refutes(rule: Callable[[str], Check]) -> 
     assert judged.verdict is Verdict.REFUTED
 
 
+def test_long_step_of_a_cpu_refutes_nothing(rule: Callable[[str], Check]) -> None:
+    check = rule("map-not-parallel")
+    evidence = evidence_of(buckets={"input_wait": 0.1}, pipelines=(stage("Map", 8.0, 12),))
+
+    judged = check.judge(finding_at(check, 12, stateful=True), evidence)
+
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert judged.measures
+
+
+def test_map_of_microseconds_is_minor_on_any_machine(rule: Callable[[str], Check]) -> None:
+    check = rule("map-not-parallel")
+    evidence = evidence_of(buckets={"input_wait": 0.1}, pipelines=(stage("Map", 0.01, 12),))
+
+    judged = check.judge(finding_at(check, 12, stateful=True), evidence)
+
+    assert judged is not None
+    assert judged.verdict is Verdict.MINOR
+
+
 def test_two_maps_without_lines_cannot_be_told_apart(rule: Callable[[str], Check]) -> None:
     check = rule("map-not-parallel")
     evidence = evidence_of(
-        buckets={"input_wait": 6.0}, pipelines=(stage("Map", 8.0, None), stage("Map", 1.0, None))
+        gpu=True, buckets={"input_wait": 6.0}, pipelines=(stage("Map", 8.0, None), stage("Map", 1.0, None))
     )
 
     assert check.judge(finding_at(check, 12, stateful=True), evidence) is None

@@ -145,7 +145,7 @@ def test_rewritten_chain_and_wait_judge(
 ) -> None:
     check = rule("missing-prefetch")
     evidence = evidence_of(
-        buckets={"input_wait": waiting, "device_compute": 10.0 - waiting}, pipelines=chain(*ops)
+        gpu=True, buckets={"input_wait": waiting, "device_compute": 10.0 - waiting}, pipelines=chain(*ops)
     )
 
     judged = check.judge(finding_at(check, 7), evidence)
@@ -156,7 +156,9 @@ def test_rewritten_chain_and_wait_judge(
 
 def test_overlap_saves_no_more_than_the_shorter_of_wait_and_step(rule: Callable[[str], Check]) -> None:
     check = rule("missing-prefetch")
-    evidence = evidence_of(buckets={"input_wait": 9.0, "device_compute": 1.0}, pipelines=chain("BatchV2", "Range"))
+    evidence = evidence_of(
+        gpu=True, buckets={"input_wait": 9.0, "device_compute": 1.0}, pipelines=chain("BatchV2", "Range")
+    )
 
     judged = check.judge(finding_at(check, 7), evidence)
 

@@ -167,7 +167,7 @@ model.fit_generator(Blocks(), epochs=3)
 def test_free_input_judges(rule: Callable[[str], Check], cached: WhatIf, verdict: Verdict) -> None:
     check = rule("python-generator-input")
     source = PythonInput("generator", "files", 6.0, 40, Spot("train.py", 12))
-    evidence = evidence_of(buckets={"input_wait": 6.0}, python_input=(source,), what_if=(cached,))
+    evidence = evidence_of(gpu=True, buckets={"input_wait": 6.0}, python_input=(source,), what_if=(cached,))
 
     judged = check.judge(finding_at(check, 40, names=("files",)), evidence)
 

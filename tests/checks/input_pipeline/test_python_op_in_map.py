@@ -81,7 +81,7 @@ def test_is_silent_on(analyse: Analyse, rest: str) -> None:
 def test_wait_for_input_judges(rule: Callable[[str], Check], waiting: float, verdict: Verdict) -> None:
     check = rule("python-op-in-map")
     source = PythonInput("numpy_function", "load", 8.0, 640, Spot("train.py", 15))
-    evidence = evidence_of(buckets={"input_wait": waiting}, python_input=(source,))
+    evidence = evidence_of(gpu=True, buckets={"input_wait": waiting}, python_input=(source,))
 
     judged = check.judge(finding_at(check, 15), evidence)
 

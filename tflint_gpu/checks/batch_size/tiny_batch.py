@@ -133,9 +133,14 @@ class TinyBatch(Check):
             return Judgement(Verdict.REFUTED, (Measure("gpu_busy_share", round(busy, 4)),))
         result = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
         judged = by_experiment(result)
-        if judged is None or result is None or result.speedup >= WORTHWHILE or judged.verdict is Verdict.REFUTED:
+        if judged is None or result is None:
+            return None
+        if judged.verdict is Verdict.CONFIRMED and result.speedup >= WORTHWHILE:
             return judged
-        return Judgement(Verdict.MINOR, judged.measures)
+        # Batches that a CPU computes no faster may well fill a GPU better.
+        if evidence.environment.device.kind != "gpu":
+            return Judgement(Verdict.UNMEASURED, judged.measures)
+        return judged if judged.verdict is Verdict.REFUTED else Judgement(Verdict.MINOR, judged.measures)
 
 
 def _batch_of(run: TrainingRun) -> _Batch | None:

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_experiment, place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class InputBoundStep(Check):
         share = waiting + copying
         cached = evidence.experiment("cached-batch")
         judged = by_experiment(cached)
-        place = _place(evidence)
-        if share < self.options["warning"] or place is None:
+        place = place_of(evidence)
+        if share < self.options["warning"]:
             return
         if judged is not None and judged.verdict is Verdict.REFUTED:
             return
@@ -81,14 +81,6 @@ def _slowest_stage(evidence: Evidence) -> tuple[str, Spot | None] | None:
 def _slowest(evidence: Evidence) -> tuple[Related, ...]:
     slow = _slowest_stage(evidence)
     return (Related(_location(slow[1]), "most of the input's time goes here"),) if slow and slow[1] else ()
-
-
-def _place(evidence: Evidence) -> Location | None:
-    """Return the loop that waits, else any line of the input that the trace knows."""
-    spots = [evidence.window.spot if evidence.window else None]
-    spots += [stage.spot for stage in evidence.pipelines]
-    spots += [source.spot for source in evidence.python_input]
-    return next((_location(spot) for spot in spots if spot is not None), None)
 
 
 def _location(spot: Spot) -> Location:

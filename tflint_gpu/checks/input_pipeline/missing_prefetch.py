@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import rewritten
+from tflint_gpu.checks.input_costs import rewritten, without_gpu
 from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, runs_ahead
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
@@ -83,9 +83,6 @@ class MissingPrefetch(Check):
             return Judgement(Verdict.MASKED, (Measure("input_wait_share", round(waiting, 4)),))
         # Perfect overlap makes a step as long as the longer of the two, so it saves the shorter one.
         overlap = min(waiting, 1.0 - waiting)
-        return weigh(
-            overlap,
-            "overlap_share",
-            "trace: wait for input that could overlap the step",
-            Measure("input_wait_share", round(waiting, 4)),
-        )
+        basis = "trace: wait for input that could overlap the step"
+        judged = weigh(overlap, "overlap_share", basis, Measure("input_wait_share", round(waiting, 4)))
+        return without_gpu(judged, evidence, waiting * (evidence.step_ms or 0.0))
