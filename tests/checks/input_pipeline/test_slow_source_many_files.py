@@ -40,10 +40,11 @@ def test_remote_folders(analyse: Analyse, path: str) -> None:
         photos("'/content/photos'"),
         photos("'/mnt/data/photos'"),
         photos("unheard_of()"),
+        photos("tf.keras.utils.get_file('photos', 'https://example.org/photos.tgz', cache_dir='gs://b')"),
         photos("'/content/drive/MyDrive/photos'", "ds = ds.cache('/content/kept')\n"),
         photos("'/content/drive/MyDrive/photos'", role="model.predict(ds)"),
     ],
-    ids=["local", "a mount may be a disk", "unknown", "cached", "read once"],
+    ids=["local", "a mount may be a disk", "unknown", "downloaded once", "cached", "read once"],
 )
 def test_silent(analyse: Analyse, text: str) -> None:
     assert named(analyse(text), RULE) == []

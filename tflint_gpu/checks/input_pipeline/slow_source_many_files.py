@@ -15,7 +15,18 @@ from tflint_gpu.checks.pipelines import (
     parallel_argument,
 )
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import Call, Class, Const, Dataset, Stage, Value, walk
+from tflint_gpu.program.values import (
+    Call,
+    Choice,
+    Class,
+    Const,
+    Dataset,
+    Items,
+    Operation,
+    Produced,
+    Stage,
+    Value,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -32,14 +43,20 @@ REMOTE = {
     "abfs://": "a bucket",
     "hdfs://": "HDFS",
     "viewfs://": "HDFS",
-    "https://": "the web",
-    "http://": "the web",
     "/nfs/": "NFS",
 }
 
 _READERS = ("pandas.read_csv", "pandas.read_pickle", "pandas.read_parquet", "pandas.read_hdf", "pandas.read_excel")
 _FLOWS = (".flow_from_directory", ".flow_from_dataframe")
 _KEPT = ("cache", "snapshot")
+_LISTS = (
+    "glob.glob",
+    "builtins.sorted",
+    "builtins.list",
+    "tf.io.gfile.glob",
+    "tf.io.matching_files",
+    "os.listdir",
+)
 
 
 class SlowSourceManyFiles(Check):
@@ -61,7 +78,7 @@ class SlowSourceManyFiles(Check):
                 severity = self.severity if pipeline.role == "train" else Severity.INFO
                 yield from self._sources(pipeline.dataset, severity)
         for call in program.calls:
-            if call.callee.endswith(_FLOWS) and (where := _remote(_given(call))):
+            if call.callee.endswith(_FLOWS) and (where := _remote(call)):
                 yield self._far(call, where, self.severity)
         yield from self._samples(program)
 
@@ -69,7 +86,7 @@ class SlowSourceManyFiles(Check):
         if any(stage.op in _KEPT and not stage.conditional for stage in dataset.stages):
             return
         for stage, outer in all_stages(dataset):
-            if _is_source(stage) and not _streams(stage, outer) and (where := _remote(_given(stage.call))):
+            if _is_source(stage) and not _streams(stage, outer) and (where := _remote(stage.call)):
                 yield self._far(stage.call, where, severity)
 
     def _far(self, call: Call, where: str, severity: Severity) -> Finding:
@@ -119,19 +136,32 @@ def _streams(stage: Stage, outer: Stage | None) -> bool:
     return parallel_argument(stage.call.argument("num_parallel_reads")) is not False
 
 
-def _given(call: Call) -> Iterator[Value]:
-    for argument in (*call.args, *call.kwargs.values()):
-        yield from walk(argument)
-
-
-def _remote(values: Iterator[Value]) -> str | None:
-    """Return in words where the first remote path among `values` leads, None where none is."""
-    for value in values:
-        if isinstance(value, Const) and isinstance(value.value, str):
-            for prefix, where in REMOTE.items():
-                if value.value.startswith(prefix):
-                    return where
+def _remote(call: Call) -> str | None:
+    """Return in words where the first remote path given to `call` leads, None where none is."""
+    for start in (start for argument in (*call.args, *call.kwargs.values()) for start in _starts(argument)):
+        for prefix, where in REMOTE.items():
+            if start.startswith(prefix):
+                return where
     return None
+
+
+def _starts(value: Value) -> Iterator[str]:
+    """Yield the known beginnings of the paths that `value` stands for: literals, joins, lists, globs."""
+    match value:
+        case Const(value=str() as text):
+            yield text
+        case Operation(operands=(first, *_)):
+            yield from _starts(first)
+        case Items(items=parts) | Choice(options=parts):
+            for part in parts:
+                yield from _starts(part)
+        case Dataset():
+            yield from (start for given in value.source.call.args for start in _starts(given))
+        case Produced(call=call) if call.callee in _LISTS:
+            for given in call.args:
+                yield from _starts(given)
+        case Produced(call=Call(callee=callee, receiver=base)) if base and callee.endswith((".glob", ".rglob")):
+            yield from _starts(base)
 
 
 def _owner(call: Call) -> Class | None:
