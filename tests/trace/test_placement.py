@@ -56,6 +56,8 @@ def test_each_reason_is_a_sentence(why: str, reason: str) -> None:
 def test_a_real_placement_is_no_prediction() -> None:
     (found,) = placements([record(basis="ran")], keras_auto_jit=True)
     assert (found.device, found.predicted) == ("cpu", False)
+    (unexplained,) = placements([record("Mul", basis="ran", why="")])
+    assert unexplained.reason == "Mul ran on the CPU"
 
 
 def test_a_tensorflow_without_cuda_is_judged_by_the_shipped_table() -> None:

@@ -18,6 +18,7 @@ _REASONS = {
     "host-memory": "the GPU kernel of {op} for {dtypes} works in host memory",
     "asked": "tf.device puts {op} on the CPU",
     "python": "{op} runs Python code",
+    "ran": "{op} ran on the CPU",
 }
 
 
@@ -50,6 +51,8 @@ def _placement(record: dict[str, Any], times: _Times, keras_auto_jit: bool) -> P
     if record["basis"] == "none" and why not in ("python", "asked"):
         device, why = kernel_table().place(record["op"], record["types"])
         basis = f" (by the kernels of TensorFlow {kernel_table().version})" if device == "cpu" else ""
+    if not predicted and device == "cpu":
+        why = why or "ran"
     reason = _REASONS.get(why, "").format(op=record["op"], dtypes=", ".join(record["types"].values()))
     jit = record["jit"]
     if predicted and (jit or (keras_auto_jit and record["in_step"])) and why != "host-memory":

@@ -71,6 +71,16 @@ def test_shapes_input_functions_and_bookkeeping_are_left_out(report: dict[str, A
     assert [r["line"] for r in report["records"] if r["op"] == "AsString"] == [line_of("strings")]
 
 
+def test_graphs_that_ran_say_where(report: dict[str, Any]) -> None:
+    recorded = {(r["line"], r["op"]): r for r in report["ran"]}
+    resize = recorded[line_of("in a branch"), "ResizeBicubic"]
+    assert (resize["device"], resize["basis"], resize["why"]) == ("cpu", "ran", "no-kernel")
+    product = recorded[line_of("asked"), "BatchMatMulV2"]
+    assert (product["device"], product["basis"], product["why"]) == ("cpu", "ran", "asked")
+    assert sum(r["basis"] == "ran" for r in report["ran"]) > len(report["ran"]) / 2
+    assert {r["basis"] for r in report["records"]} == {"kernels"}
+
+
 def test_a_compiled_function_is_marked(report: dict[str, Any]) -> None:
     (shuffle,) = (r for r in report["records"] if r["op"] == "RandomShuffle")
     assert (shuffle["jit"], shuffle["in_step"], shuffle["device"]) == (True, False, "cpu")

@@ -69,6 +69,8 @@ def compiled(x):
     return tf.random.shuffle(x)
 
 
+placement.has_gpu = lambda: True  # else nothing is recorded: there would be nothing to learn
+placement.start_recording()
 for batch in images:
     step(batch)
 shape = tf.TensorSpec((4, 12, 12, 3))
@@ -77,6 +79,7 @@ dataset = images._functions()[0].function if hasattr(images, "_functions") else 
 functions = [*traces, compiled.get_concrete_function(tf.TensorSpec((64,)))]
 if hasattr(dataset, "graph"):
     functions.append(dataset)
+ran = placement.collect(functions, mine, lambda f: f in traces)
 records = placement.collect(functions, mine, lambda f: f in traces)
 jits = [layers.keras_would_jit(m) for m in (model, build(jit_compile=False), build(jit_compile=True))]
-print(json.dumps({"records": records, "jits": jits, "unwatched": layers.keras_would_jit(object())}))
+print(json.dumps({"records": records, "ran": ran, "jits": jits, "unwatched": layers.keras_would_jit(object())}))
