@@ -61,7 +61,9 @@ def write(path: Path, *planes: bytes) -> Path:
 
 
 def gpu(lines: Mapping[str, Sequence[Event]], number: int = 0) -> bytes:
-    return plane(f"/device:GPU:{number}", lines, {"compute_cap_major": 8, "compute_cap_minor": 0, "core_count": 108})
+    return plane(
+        f"/device:GPU:{number}", lines, {"compute_cap_major": 8, "compute_cap_minor": 0, "core_count": 108}
+    )
 
 
 def host(lines: Mapping[str, Sequence[Event]]) -> bytes:

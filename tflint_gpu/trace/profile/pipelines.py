@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tflint_gpu.trace.evidence import PipelineStage
-from tflint_gpu.trace.profile.host import HostTrace, StageEvent
+from tflint_gpu.trace.profile.host import HostTrace
 
 #: Stages whose consumer waits for threads that work ahead: the length of their own event is waiting, not work.
 _AHEAD = re.compile(
@@ -20,6 +20,7 @@ _NESTED = re.compile(r"\[\d+\]")
 @dataclass
 class _Stage:
     self_ps: int = 0
+    whole_ps: int = 0
     count: int = 0
 
 
@@ -69,12 +70,13 @@ def _pipelines(host: HostTrace) -> list[tuple[int, dict[str, _Stage]]]:
     for event in host.stages:
         stage = trees[_root(event.id, parents)][_one_input(event.chain)]
         stage.count += 1
+        stage.whole_ps += event.end - event.start
         if not _AHEAD.match(event.chain.rpartition("::")[2]):
             stage.self_ps += event.self_ps
     for run, (owner, chain) in host.captured.items():
         if chain:
             trees[_root(owner, parents)][_one_input(chain)].self_ps += host.executor_ps[run]
-    return [(_outer_time(host.stages, stages), dict(stages)) for stages in trees.values()]
+    return [(stages[min(stages, key=len)].whole_ps, dict(stages)) for stages in trees.values()]
 
 
 def _one_input(chain: str) -> str:
@@ -90,8 +92,3 @@ def _root(stage: int | None, parents: dict[int | None, int | None] | dict[int, i
             return stage
         stage = parent
     return stage
-
-
-def _outer_time(events: Sequence[StageEvent], stages: dict[str, _Stage]) -> int:
-    outer = min(stages, key=len)
-    return sum(event.end - event.start for event in events if event.chain == outer)
