@@ -18,6 +18,8 @@ from types import FrameType
 from typing import IO, Any
 
 from tflint_gpu.errors import UserError
+from tflint_gpu.trace.evidence import Samples
+from tflint_gpu.trace.sampler import Sampler
 
 PROBE = Path(__file__).parent / "probe" / "start.py"
 
@@ -46,7 +48,8 @@ class Outcome:
     """What came back from one child: its report, where there is one, its last output, its exit status.
 
     `dump` is Python's own dump of the stacks, where nothing but that could be had. `arms` are the changes that
-    the child tried itself: ``{change: {"medians", "times", "problem"}}`` with the baseline under "".
+    the child tried itself: ``{change: {"medians", "times", "problem"}}`` with the baseline under "". `samples` are
+    those of the window, where there was one.
     """
 
     report: dict[str, Any] | None
@@ -54,6 +57,7 @@ class Outcome:
     status: int
     dump: str
     arms: dict[str, dict[str, Any]] | None = None
+    samples: Samples | None = None
 
 
 def find_python(name: str) -> str:
@@ -76,7 +80,13 @@ def find_python(name: str) -> str:
 
 
 def launch(
-    job: dict[str, Any], python: str, folder: Path, work: Path, *, deadline: float, show_output: bool = False
+    job: dict[str, Any],
+    python: str,
+    folder: Path,
+    work: Path,
+    *,
+    deadline: float,
+    show_output: bool = False,
 ) -> Outcome:
     """Run one job in a child process in `folder`, with its files in `work`, and return what came of it.
 
@@ -90,7 +100,8 @@ def launch(
     (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
     environment = {**os.environ, **QUIET_TRACKERS, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
     tail: deque[str] = deque(maxlen=200)
-    with _terminable():
+    own: list[int] = []
+    with _terminable(), Sampler(own=lambda: own) as sampler:
         child = subprocess.Popen(
             [python, str(PROBE), str(work / "job.json")],
             cwd=folder,
@@ -100,6 +111,7 @@ def launch(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        own.append(child.pid)
         assert child.stdout is not None
         reader = threading.Thread(target=_drain, args=(child.stdout, tail, show_output), daemon=True)
         reader.start()
@@ -110,7 +122,10 @@ def launch(
         finally:
             _kill(child)
             reader.join(5)
-    return Outcome(_read(report), tuple(tail), child.returncode, _text(dump), _read(arms))
+    told = _read(report)
+    window = (told or {}).get("window_at")
+    samples = sampler.samples(*window) if window else None
+    return Outcome(told, tuple(tail), child.returncode, _text(dump), _read(arms), samples)
 
 
 @contextlib.contextmanager

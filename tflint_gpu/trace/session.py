@@ -15,7 +15,7 @@ from tflint_gpu.errors import UserError
 from tflint_gpu.trace import assemble, whatif
 from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
-from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, WhatIf
+from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
 from tflint_gpu.trace.failures import refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch
 from tflint_gpu.trace.script import Script
@@ -119,6 +119,7 @@ class Baseline:
     best: Report
     note: str
     arms: dict[str, dict[str, Any]]
+    samples: Samples | None
     spent: float = 0.0
 
 
@@ -135,15 +136,16 @@ def _baseline(tracer: Tracer) -> Baseline:
     if report is None or not seen:
         raise refuse(job.script.name, outcome, job.deadline)
     if assemble.complete(report) or report["status"] == "deadline":
-        return Baseline(report, report, _note_on(report, job), outcome.arms or {}, time.monotonic() - began)
+        spent = time.monotonic() - began
+        return Baseline(report, report, _note_on(report, job), outcome.arms or {}, outcome.samples, spent)
     tracer.progress(f"{report['track']['n']} steps were too few for a window; running it once more")
     began = time.monotonic()
-    outcome = tracer.launch(**longer(report, job), **trials)
-    again = outcome.report
+    second = tracer.launch(**longer(report, job), **trials)
+    again = second.report
     if again is None or again.get("track") is None or len(again["track"]["profiled_ms"]) < 1:
-        return Baseline(report, report, _note_on(report, job), {})
+        return Baseline(report, report, _note_on(report, job), {}, outcome.samples)
     note = _note_on(again, job, natural=report["track"]["n"])
-    return Baseline(report, again, note, outcome.arms or {}, time.monotonic() - began)
+    return Baseline(report, again, note, second.arms or {}, second.samples, time.monotonic() - began)
 
 
 def longer(report: Report, job: TraceJob) -> dict[str, Any]:
@@ -213,6 +215,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
         copies=profile.copies if profile else None,
         kernels=profile.kernels if profile else None,
+        samples=baseline.samples,
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
         notes=tuple(
             dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import sys
+import time
 
 from . import layers
 from .clock import PLAIN, PROFILE, WARMUP
@@ -17,6 +18,7 @@ def report(run, status):
         "status": status,
         "phase": run.clock.phase,
         "environment": environment(run),
+        "window_at": [run.window_at[0], time.time()] if run.window_at[0] else None,
         "sources": sources(run),
         "executed": run.lines.report(),
         "track": track_record(track),

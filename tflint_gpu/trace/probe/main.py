@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 import threading
+import time
 import traceback
 import types
 
@@ -52,6 +53,7 @@ class Run:
         self.chains = []
         self.trials = Trials(self, job.get("arms") or (), job.get("budget") or 0.0)
         self.watch = None
+        self.window_at = [None, None]
         self.steps_per_execution = 1
         self.recording = False
         self.finishing = threading.Lock()
@@ -137,6 +139,7 @@ class Run:
 
     def _enter(self, phase):
         if phase == PLAIN:
+            self.window_at[0] = time.time()
             self.lines.stop()
             self.eager.stop()
         elif phase == PROFILE:
@@ -157,8 +160,7 @@ class Run:
 
     def profile_by_time(self, seconds):
         """Profile a program without steps for `seconds` and end it."""
-        import time
-
+        self.window_at[0] = time.time()
         self.profile.start()
         time.sleep(seconds)
         self.finish("time", seconds=seconds)

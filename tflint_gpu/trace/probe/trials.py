@@ -28,7 +28,7 @@ VALIDATION = (
 
 
 class BlockDone(BaseException):
-    """Leaves a running fit at the end of a block; not an `Exception`, so that no handler of the user's keeps it."""
+    """Leaves a running fit at the end of a block; no `Exception`, so that no handler of the user's keeps it."""
 
 
 class Arm:
@@ -202,18 +202,21 @@ class Trials:
         source = iterator._tflint_gpu_source
         if self.arm is None or self.block_full():
             self._next_loop_arm(source)
-        for _ in range(2):
-            try:
-                if self.arm.change != "cached-batch":
-                    return next(self.iterator)
-                if "element" not in self.arm.state:
-                    self.arm.state["element"] = next(self.iterator)
-                    # An idle iterator would go on filling its buffers.
-                    self.iterator = iter(())
-                return self.arm.state["element"]
-            except StopIteration:
-                self.iterator = self._source_of(self.arm, source)
-        raise StopIteration
+        try:
+            return self._element()
+        except StopIteration:
+            self.iterator = self._source_of(self.arm, source)
+            return self._element()
+
+    def _element(self):
+        if self.arm.change != "cached-batch":
+            return next(self.iterator)
+        state = self.arm.state
+        if "element" not in state:
+            state["element"] = next(self.iterator)
+            # An idle iterator would go on filling its buffers.
+            self.iterator = iter(())
+        return state["element"]
 
     def _next_loop_arm(self, source):
         while True:
