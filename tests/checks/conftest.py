@@ -44,7 +44,7 @@ def analyse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analyse:
         settings = Settings(select=select, tensorflow=tensorflow, pedantic=True)
         with monkeypatch.context() as patch:
             if not sieve:
-                patch.setattr("tflint_gpu.cli.run._needles", lambda checks: ())
+                patch.setattr("tflint_gpu.cli.run.needles_of", lambda checks: ())
             result = lint(discover(["."], settings), settings)
         assert not result.errors, result.errors
         return list(result.findings)

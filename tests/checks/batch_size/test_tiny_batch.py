@@ -67,6 +67,18 @@ def test_small_for_a_plain_net(analyse: Analyse, rest: str) -> None:
         pytest.param("keras.models.load_model('m').fit(images, classes, batch_size=2)", id="unknown model"),
         pytest.param("vision.fit(images, classes, batch_size=args.batch)", id="default of the command line"),
         pytest.param("small.fit(rows, prices, epochs=3)", id="default of Keras on a small net"),
+        pytest.param("import house\ndense.fit(house.data(), batch_size=4)", id="unknown data"),
+        pytest.param(
+            "def batches(batch_size):\n    yield images[:batch_size], classes[:batch_size]\n\n"
+            "vision.fit(batches(4), steps_per_epoch=64)",
+            id="generator told its batch",
+        ),
+        pytest.param(
+            "class Photos(keras.utils.PyDataset):\n    def __init__(self, batch_size):\n"
+            "        super().__init__()\n        self.batch_size = batch_size\n\n"
+            "vision.fit(Photos(batch_size=4))",
+            id="PyDataset told its batch",
+        ),
     ],
 )
 def test_info_only(analyse: Analyse, rest: str) -> None:

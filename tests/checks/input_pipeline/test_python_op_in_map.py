@@ -40,8 +40,9 @@ def found(analyse: Analyse, rest: str) -> list[Finding]:
 
 
 def test_finding_stands_at_the_wrapper_and_names_the_twin(analyse: Analyse) -> None:
-    (finding,) = found(analyse, "model.fit(ds.map(wrapped).batch(64).prefetch(2), epochs=3)")
+    inside, finding = found(analyse, "model.fit(ds.map(wrapped).batch(64).prefetch(2), epochs=3)")
 
+    assert (inside.location.line, inside.severity) == (line_of(HEAD, r"Image\.open"), Severity.INFO)
     assert finding.location.line == line_of(HEAD, "numpy_function")
     assert finding.severity is Severity.WARNING
     assert "tf.io.decode_image" in finding.message
@@ -51,7 +52,8 @@ def test_finding_stands_at_the_wrapper_and_names_the_twin(analyse: Analyse) -> N
 def test_inside_an_interleave(analyse: Analyse) -> None:
     inner = "lambda n, l: tf.data.Dataset.from_tensors((n, l)).map(wrapped)"
 
-    assert len(found(analyse, f"model.fit(ds.interleave({inner}).batch(64).prefetch(2), epochs=3)")) == 1
+    findings = found(analyse, f"model.fit(ds.interleave({inner}).batch(64).prefetch(2), epochs=3)")
+    assert line_of(HEAD, "numpy_function") in [finding.location.line for finding in findings]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _METHODS = ("predict", "evaluate", "fit", "train_on_batch", "test_on_batch", "predict_on_batch", "__call__")
 #: Literal loops shorter than this are a look at some samples, not a program's work.
 FEW = 20
+#: Epochs that a loop around `fit` makes before one `fit` would be simpler and faster.
+SOME_EPOCHS = 5
 #: From this many literal rounds on a loop after training counts as work.
 MANY = 100
 
@@ -230,4 +232,4 @@ def _short_fit(call: Call) -> bool:
 
 
 def _one_epoch_a_round(call: Call, loop: Loop) -> bool:
-    return _short_fit(call) and not call.context.guards and (loop.count is None or loop.count >= FEW)
+    return _short_fit(call) and not call.context.guards and (loop.count is None or loop.count >= SOME_EPOCHS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.architecture import inputs_of
@@ -14,7 +14,17 @@ from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Const, Dataset, Items, Produced, Tensor, Unknown, constant
+from tflint_gpu.program.values import (
+    Const,
+    Dataset,
+    Generator,
+    Instance,
+    Items,
+    Produced,
+    Tensor,
+    Unknown,
+    constant,
+)
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -154,8 +164,10 @@ def _batch_of(run: TrainingRun) -> _Batch | None:
     if flow is not None:
         given = flow.argument("batch_size", 1 if flow.callee.endswith(".flow") else None)
         return _sized(flow, KERAS_DEFAULT if given is None else given, "batch_size")
-    if run.kind != "fit" or run.call is None or isinstance(run.data, Dataset) or is_python_input(run.data):
+    if run.kind != "fit" or run.call is None or isinstance(run.data, Dataset):
         return None
+    if is_python_input(run.data):
+        return _told(run, run.call)
     if one_row(run.data) or _toy(run.data):
         return None
     given = run.call.argument("batch_size")
@@ -163,7 +175,24 @@ def _batch_of(run: TrainingRun) -> _Batch | None:
         # Data of unknown kind may be a dataset; targets of their own come with arrays only.
         arrays = run.call.argument("y") is not None and not isinstance(run.data, Unknown)
         return _sized(run.call, KERAS_DEFAULT, "batch_size", default=True) if arrays else None
-    return _sized(run.call, given, "batch_size")
+    sized = _sized(run.call, given, "batch_size")
+    # Data without targets may be a dataset of unknown making, which does not read the argument.
+    doubtful = run.call.argument("y") is None
+    return replace(sized, soft=True) if sized and doubtful else sized
+
+
+def _told(run: TrainingRun, fit: Call) -> _Batch | None:
+    """Return the batch that a generator or PyDataset is told to make, by an argument of that name."""
+    if isinstance(run.data, Instance) and run.data.call is not None:
+        given = run.data.call.argument("batch_size")
+        found = _sized(run.data.call, given, "batch_size") if given is not None else None
+    elif isinstance(run.data, Generator):
+        given = run.data.state.names.get("batch_size")
+        found = _sized(fit, given, "x") if isinstance(given, Const) else None
+    else:
+        return None
+    # Whether the argument is all there is to it, only its body can say.
+    return replace(found, soft=True) if found else None
 
 
 def _toy(data: Value | None) -> bool:

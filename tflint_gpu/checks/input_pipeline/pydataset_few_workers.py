@@ -134,7 +134,7 @@ def _in_class(data: Instance, program: Program) -> tuple[str, Location] | None:
         return _NOT_GIVEN, made.location
     ups = [call for call in program.calls_to(f"{PYDATASET}.__init__") if call.receiver is data]
     if not ups:
-        return (_NO_SUPER, _header(own.location)) if isinstance(own, Function) else None
+        return (_NO_SUPER, _header(data, own)) if isinstance(own, Function) else None
     workers = ups[-1].argument("workers", 0)
     if workers is not None and _number(workers) != 1:
         return None
@@ -149,6 +149,8 @@ def _number(value: Value) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _header(location: Location) -> Location:
-    """Return the first line of a definition's place: the whole body is not at fault."""
-    return replace(location, end_line=location.line, end_column=location.column + len("def"))
+def _header(data: Instance, own: Function) -> Location:
+    """Return the place from the head of the class to that of its constructor: the bodies are not at fault."""
+    head = own.location if own.owner is None or own.owner is not data.cls else data.cls.location
+    last = own.location
+    return replace(head, end_line=last.line, end_column=last.column + len("def"))

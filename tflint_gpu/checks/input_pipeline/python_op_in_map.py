@@ -23,6 +23,8 @@ _LOCKED = (
 )
 _CACHED = "{what}: Python makes every element, but only once: its result is cached."
 
+_WORK = "{work} works on one element at a time under Python's lock while the GPU waits. Use {twin}."
+
 #: What TensorFlow offers instead, by the library (or the call) that the Python code uses.
 _TWINS = {
     "cv2": "tf.io.decode_image and tf.image",
@@ -56,9 +58,9 @@ class PythonOpInMap(Check):
             for stage, _ in all_stages(pipeline.dataset):
                 for call in stage.calls:
                     if call.callee in PYTHON_WRAPPERS and not call.context.debug:
-                        yield self._python(pipeline, stage, call)
+                        yield from self._python(pipeline, stage, call)
 
-    def _python(self, pipeline: Pipeline, stage: Stage, call: Call) -> Finding:
+    def _python(self, pipeline: Pipeline, stage: Stage, call: Call) -> Iterator[Finding]:
         cached = runs_once(pipeline.dataset, stage)
         severity = Severity.INFO if cached or pipeline.role == "validation" else Severity.WARNING
         work = next((inner for inner in stage.calls if library_call(inner)), None)
@@ -68,13 +70,19 @@ class PythonOpInMap(Check):
         function = callable_function(call.argument("func", 0))
         if function is not None:
             related.append(Related(function.location, "this is the Python code"))
-        return self.at(
+        names = (function.name,) if function else ()
+        yield self.at(
             call,
             template.format(what=what, twin=_twin(work)),
             severity=severity,
             related=tuple(related),
-            names=(function.name,) if function else (),
+            names=names,
         )
+        apart = work is not None and work.location.line != call.location.line
+        if work is not None and apart and severity is Severity.WARNING:
+            spoken = work.callee.replace("()", "")
+            message = _WORK.format(work=spoken, twin=_twin(work))
+            yield self.at(work, message, severity=Severity.INFO, places=(call.location,), names=names)
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The time of the Python calls and what input costs as a whole decide."""
