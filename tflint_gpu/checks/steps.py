@@ -11,6 +11,7 @@ from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
 from tflint_gpu.program.context import Loop, Region, Scope
 from tflint_gpu.program.values import (
+    Attribute,
     Const,
     Element,
     GraphFunction,
@@ -90,12 +91,48 @@ def _inference_only(guard: Guard) -> bool:
 
 
 def slices_by(value: Value, loop: Loop) -> bool:
-    """Say whether `value` holds a slice of a tensor by the variable of `loop`: ``x[:, t]`` in ``for t in …``."""
+    """Say whether `value` holds a slice of a tensor by the variable of `loop`: ``x[:, t]`` in ``for t in …``.
+
+    A bare ``x[i]`` may be an item of a list, such as a model's outputs, unless `x` is an op's result or the loop
+    counts by its shape.
+    """
     for part in walk(value):
         if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
             base, key = part.parents
             if isinstance(base, Tensor) and any(_drawn_by(inner, loop) for inner in walk(key)):
-                return True
+                cut = isinstance(key, Items) and any(isinstance(inner, Operation) for inner in key.items)
+                if cut or made_by_op(base) or _counts_by_shape(loop) or (loop.count or 0) > _LONGEST_LIST:
+                    return True
+    return False
+
+
+#: A model has fewer outputs, and a layer fewer inputs, than this.
+_LONGEST_LIST = 32
+
+#: Ops whose result is a list of tensors, or whatever structure they are given.
+_LISTS = ("tf.split", "tf.GradientTape.", "tf.nest.", "tf.meshgrid", "tf.Tensor.", "tf.data.", "tf.distribute.")
+
+
+def made_by_op(value: Value | None) -> bool:
+    """Say whether `value` is certainly one tensor: an op's result, or arithmetic on tensors."""
+    if not isinstance(value, Tensor):
+        return False
+    if value.origin is None:
+        return len(value.parents) == 2 and not any(
+            isinstance(part, (Element, Items)) for part in value.parents[1:]
+        )
+    return value.origin.callee.startswith(("tf.", "keras.ops.", "keras.backend.")) and not (
+        value.origin.callee.startswith(_LISTS)
+    )
+
+
+def _counts_by_shape(loop: Loop) -> bool:
+    """Say whether the loop runs over a dimension: ``range(x.shape[0])``, ``tf.range(tf.shape(x)[0])``."""
+    for part in walk(loop.iterable):
+        if isinstance(part, Attribute) and part.name == "shape":
+            return True
+        if isinstance(part, Tensor) and part.origin is not None and part.origin.callee == "tf.shape":
+            return True
     return False
 
 

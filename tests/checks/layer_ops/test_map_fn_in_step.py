@@ -79,3 +79,27 @@ def test_judge_by_launches_on_a_gpu_and_by_time_without(rule: Callable[[str], Ch
     assert judged.impact is not None
     assert judged.impact.step_share == 0.1
     assert check.judge(finding_at(check, 6), evidence_of(10.0)) is None
+
+
+def test_list_of_tensors_is_no_tensor(analyse: Analyse) -> None:
+    text = HEAD + (
+        "inputs = tf.keras.Input((64,))\n"
+        "h = tf.keras.layers.Dense(512)(inputs)\n"
+        "model = tf.keras.Model(inputs, [h, tf.keras.layers.Dense(512)(h), tf.keras.layers.Dense(512)(h)])\n"
+        "opt = tf.keras.optimizers.Adam()\n\n"
+        "@tf.function\ndef step(batch):\n"
+        "    with tf.GradientTape() as tape:\n"
+        "        outputs = model(batch, training=True)\n"
+        "        loss = tf.add_n([tf.reduce_mean(out) for out in outputs])\n"
+        "        for i in range(len(outputs)):\n            loss += tf.reduce_sum(outputs[i])\n"
+        "    grads = tape.gradient(loss, model.trainable_variables)\n"
+        "    grads = [tf.clip_by_norm(g, 1.0) for g in grads]\n"
+        "    opt.apply_gradients(zip(grads, model.trainable_variables))\n\n"
+        "for batch in tf.data.Dataset.from_tensor_slices(tf.zeros((4096, 64))).batch(512).prefetch(2):\n"
+        "    step(batch)\n"
+    )
+    assert named(analyse(text), NAME) == []
+
+
+def test_rows_by_the_shape_are_slices(analyse: Analyse) -> None:
+    assert told(analyse, "return tf.stack([tf.nn.softmax(x[i]) for i in range(x.shape[0])])")[0][0] == 6

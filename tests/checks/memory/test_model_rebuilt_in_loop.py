@@ -164,3 +164,17 @@ def test_step_of_ones_own_on_a_new_model(analyse: Analyse) -> None:
     )
     (found,) = named(analyse(text), NAME)
     assert (found.location.line, found.severity) == (6, Severity.INFO)
+
+
+def test_epochs_passed_on_through_keywords(analyse: Analyse) -> None:
+    text = (
+        HEAD
+        + BUILD
+        + (
+            "def train(net, **options):\n"
+            "    options.setdefault('epochs', 50)\n"
+            "    net.fit(x, x[:, :1], batch_size=512, **options)\n\n"
+            "for width in (64, 128, 256):\n    train(build(width))\n"
+        )
+    )
+    assert named(analyse(text), NAME) == []

@@ -60,3 +60,10 @@ def test_logits_are_fine(analyse: Analyse) -> None:
         "model.fit(tf.zeros((4096, 64)), tf.zeros(4096), batch_size=512)\n"
     )
     assert named(analyse(text), NAME) == []
+
+
+def test_scaling_behind_a_switch_counts(analyse: Analyse) -> None:
+    text = STEP.format("mixed_float16", ADAM).replace(
+        "    opt.apply", "    if opt.name == 'scaled':\n        loss = opt.get_scaled_loss(loss)\n    opt.apply"
+    )
+    assert named(analyse(text), NAME) == []

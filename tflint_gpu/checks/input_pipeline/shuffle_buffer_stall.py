@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program
 
 #: Calls that turn a file's bytes into an element.
-_DECODES = ("tf.io.decode_", "tf.image.decode_", "tf.audio.decode_wav")
+_DECODES = (
+    "tf.io.decode_image",
+    "tf.io.decode_jpeg",
+    "tf.io.decode_png",
+    "tf.io.decode_bmp",
+    "tf.io.decode_gif",
+    "tf.io.decode_and_crop_jpeg",
+    "tf.image.decode_",
+    "tf.audio.decode_wav",
+)
 _PYTHON_READS = ("cv2.imread", "PIL.Image.open", "librosa.load", "imageio.imread", "soundfile.read", "numpy.load")
 
 #: After these the elements are others, or already in memory.
@@ -101,9 +110,10 @@ def _element_bytes(before: tuple[Stage, ...]) -> int | None:
 def _resized(stage: Stage) -> int | None:
     """Return the bytes of a three-channel float image of the literal size that `stage` resizes to."""
     for call in reversed(stage.calls):
-        if call.callee in ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.random_crop"):
+        if call.callee in ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"):
             size = call.argument("size", 1)
-            sides = [constant(side) for side in size.items[:2]] if isinstance(size, Items) else []
+            given = size.items[:2] if isinstance(size, Items) else call.args[1:3]
+            sides = [constant(side) for side in given]
             whole = [side for side in sides if isinstance(side, int)]
             if len(whole) == 2:
                 return math.prod(whole) * 3 * 4

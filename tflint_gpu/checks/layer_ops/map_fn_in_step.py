@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loops_in_step, loudest, slices_by
+from tflint_gpu.checks.steps import (
+    compiled,
+    hides_gpus,
+    in_training_step,
+    loops_in_step,
+    loudest,
+    made_by_op,
+    slices_by,
+)
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity
 from tflint_gpu.program.values import Items, Produced, Tensor, constant, walk
@@ -143,7 +151,7 @@ def _is_row(source: Value, loop: Loop) -> bool:
         tensors: tuple[Value | None, ...] = drawn.call.args
     else:
         tensors = (drawn,)
-    return isinstance(source, Tensor) and not _is_range(source) and any(source is tensor for tensor in tensors)
+    return made_by_op(source) and not _is_range(source) and any(source is tensor for tensor in tensors)
 
 
 def _is_range(value: Value) -> bool:
