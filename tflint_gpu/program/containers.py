@@ -77,9 +77,14 @@ def _mapping_method(base: Mapping, name: str, site: Site) -> Value:
     if name == "keys":
         return Items("list", tuple(Const(key) for key in base.items), complete)
     if name in ("get", "pop", "setdefault") and site.args:
-        found = folding.subscript(base, site.args[0])
-        if isinstance(found, Unknown) or (complete and not _has(base, site.args[0])):
-            return site.args[1] if len(site.args) > 1 else Const(None)
+        key, default = site.args[0], site.args[1] if len(site.args) > 1 else Const(None)
+        found = folding.subscript(base, key)
+        if isinstance(found, Unknown) or (complete and not _has(base, key)):
+            if name == "setdefault" and isinstance(key, Const) and folding.hashable(key.value):
+                base.items.setdefault(key.value, default)
+            return default
+        if name == "pop" and isinstance(key, Const) and folding.hashable(key.value):
+            base.items.pop(key.value, None)
         return found
     if name == "update":
         for argument in site.args:
