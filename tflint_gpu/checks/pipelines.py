@@ -191,6 +191,11 @@ def _stage_runs_ahead(stage: Stage, dataset: Dataset, target: Target) -> bool | 
     return False if stage.op in _SYNCHRONOUS else None
 
 
+def last_working(dataset: Dataset) -> Stage:
+    """Return the last stage that does work of its own: ``take`` and kin only hand on."""
+    return next((stage for stage in reversed(dataset.stages) if stage.op not in PASSING), dataset.last)
+
+
 def fused_batch(dataset: Dataset) -> bool:
     """Say whether `dataset` ends in a map and a batch, which the runtime fuses into one stage that runs ahead.
 

@@ -113,3 +113,9 @@ def test_workers_do_nothing_for_a_generator(analyse: Analyse) -> None:
 
     (finding,) = found(analyse, body=SLICE, fit=fit, tensorflow="2.10")
     assert "generator" in finding.message
+
+
+def test_a_queue_is_filled_for_a_generator_too(analyse: Analyse) -> None:
+    fit = "fit([1.0], [1.0])\n\ndef blocks():\n    yield 1\n\nmodel.fit(blocks(), max_queue_size=20)"
+
+    assert found(analyse, body=SLICE, fit=fit, tensorflow="2.10") == []

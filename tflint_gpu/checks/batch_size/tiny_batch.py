@@ -196,7 +196,7 @@ def _told(run: TrainingRun, fit: Call) -> _Batch | None:
 
 
 def _toy(data: Value | None) -> bool:
-    """Say whether the data are a few rows written out in the code: an illustration, not a training set."""
+    """Say whether the data are a few rows by the code's own word: an illustration, not a training set."""
     while isinstance(data, Items) and data.kind == "tuple" and data.items:
         data = data.items[0]
     if isinstance(data, Produced) and data.callee in ("numpy.array", "numpy.asarray") and data.call.args:
@@ -208,7 +208,15 @@ def _toy(data: Value | None) -> bool:
         and data.origin.args
     ):
         data = data.origin.args[0]
+    if isinstance(data, Produced) and data.callee.startswith("numpy."):
+        shape = next((value for value in (*data.call.kwargs.values(), *data.call.args) if _is_shape(value)), None)
+        rows = constant(shape.items[0]) if isinstance(shape, Items) else None
+        return isinstance(rows, int) and rows <= _TOY_ROWS // 2
     return isinstance(data, Items) and data.kind == "list" and data.complete and len(data.items) <= _TOY_ROWS
+
+
+def _is_shape(value: Value) -> bool:
+    return isinstance(value, Items) and value.kind == "tuple" and value.complete and bool(value.items)
 
 
 def _sized(call: Call, size: Value | int, argument: str, *, default: bool = False) -> _Batch | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import rewritten, without_gpu
-from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, runs_ahead
+from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, last_working, runs_ahead
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
 
@@ -28,7 +28,7 @@ _CALL = ".prefetch(tf.data.AUTOTUNE)"
 class MissingPrefetch(Check):
     """The last stage of the training pipeline is synchronous."""
 
-    needles = (".fit", "GradientTape", "apply_gradients", "train_on_batch")
+    needles = (".fit", "GradientTape", "apply_gradients", "minimize", "train_on_batch")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield the end of every pipeline that reaches training with nothing at its end that runs ahead."""
@@ -50,7 +50,9 @@ class MissingPrefetch(Check):
         if fused and injected:
             return
         template = _INJECTED if injected else _FUSED if fused else _SYNCHRONOUS
-        message = template.format(op=last.op, call=_CALL, version=".".join(map(str, target.tensorflow)))
+        message = template.format(
+            op=last_working(dataset).op, call=_CALL, version=".".join(map(str, target.tensorflow))
+        )
         severity = Severity.INFO if injected or fused else Severity.WARNING
         if pipeline.role == "validation":
             severity = Severity.HINT

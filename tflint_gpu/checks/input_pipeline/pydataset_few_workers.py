@@ -70,10 +70,10 @@ class PydatasetFewWorkers(Check):
             return
         choices = options_of(run.data)
         if choices and all(generator_function(data) or image_flow(data) for data in choices):
-            if given == "workers" and _number(fit.kwargs[given]) == 1:
-                return
-            if all(generator_function(data) for data in choices):
-                yield self._argument(fit, _IGNORED, given, Severity.WARNING, run)
+            # A queue is filled ahead for a generator too, but by one thread however many are asked for.
+            useless = (_number(fit.kwargs.get("workers")) or 1) > 1
+            if useless and all(generator_function(data) for data in choices):
+                yield self._argument(fit, _IGNORED, "workers", Severity.WARNING, run)
         elif not target.legacy_keras and not fit.callee.endswith("_generator"):
             # Where no version is named, code that says workers to fit is most likely meant for Keras 2.
             known = target.source not in ("newest known", "installed")
@@ -144,7 +144,7 @@ def _in_class(data: Instance, program: Program) -> tuple[str, Location] | None:
     return _NO_WORKERS, ups[-1].location
 
 
-def _number(value: Value) -> int | None:
+def _number(value: Value | None) -> int | None:
     number = value.value if isinstance(value, Const) else None
     return number if isinstance(number, int) else None
 
