@@ -216,3 +216,24 @@ def test_rows_and_time_of_the_calls_judge(
 
     assert judged is not None
     assert judged.verdict is verdict
+
+
+def test_calls_share_the_time_with_other_calls(rule: Callable[[str], Check]) -> None:
+    check = rule("single-sample-calls")
+    seen = (
+        KerasCall("predict", 30, 60.0, Spot("train.py", 9), 64),
+        KerasCall("fit", 30, 20.0, Spot("train.py", 10), 64),
+    )
+
+    judged = check.judge(finding_at(check, 9, kind="step"), evidence_of(step_ms=20.0, keras_calls=seen))
+
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.75)
+
+
+def test_time_of_the_training_itself_says_nothing(rule: Callable[[str], Check]) -> None:
+    check = rule("single-sample-calls")
+    seen = KerasCall("train_on_batch", 30, 10.0, Spot("train.py", 9), 64)
+
+    assert check.judge(finding_at(check, 9, kind="feed"), evidence_of(keras_calls=(seen,))) is None
