@@ -74,6 +74,21 @@ def test_silent_inside_the_compiled_step(analyse: Analyse) -> None:
     assert named(analyse(text), RULE) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "severities"),
+    [
+        ("tf.summary.scalar('loss', loss, step=0)", [Severity.INFO]),
+        ("tf.summary.histogram('x', x, step=0)", [Severity.WARNING]),
+        ("if x.ndim == 2:\n        tf.summary.histogram('x', x, step=0)", []),
+    ],
+)
+def test_summaries_in_the_compiled_step(analyse: Analyse, line: str, severities: list[Severity]) -> None:
+    text = loop("pass").replace("    return loss\n", f"    {line}\n    return loss\n")
+    assert [finding.severity for finding in named(analyse(text), RULE)] == severities
+    rare = text.replace("for epoch", "tf.summary.record_if(False)\nfor epoch")
+    assert named(analyse(rare), RULE) == []
+
+
 def test_silent_in_an_evaluation_loop(analyse: Analyse) -> None:
     text = loop("pass") + "    scores = [model(x).numpy() for x, y in ds]\n"
     assert named(analyse(text), RULE) == []

@@ -25,6 +25,19 @@ def test_compiling_inside_does_not_help_a_model_built_outside(analyse: Analyse) 
     assert len(named(analyse(text), RULE)) == 1
 
 
+def test_model_built_by_a_helper_in_another_module(analyse: Analyse) -> None:
+    models = "import tensorflow as tf\ndef build():\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+    models += '    model.compile("adam", "mse")\n    return model\n'
+    train = (
+        "import tensorflow as tf\nimport models\n"
+        "def main():\n    strategy = tf.distribute.MirroredStrategy()\n    model = models.build()\n"
+        "    model.fit(tf.zeros([4096, 8]), tf.zeros([4096, 1]), batch_size=256 * strategy.num_replicas_in_sync)\n"
+        "main()\n"
+    )
+    (finding,) = named(analyse({"models.py": models, "train.py": train}), RULE)
+    assert (finding.location.path, finding.location.line) == ("models.py", 3)
+
+
 def test_a_step_that_no_strategy_runs(analyse: Analyse) -> None:
     text = SCOPED + "@tf.function\n" + STEP + "for x, y in ds:\n    train_step(x, y)\n"
     (finding,) = named(analyse(text), RULE)

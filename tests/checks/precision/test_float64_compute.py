@@ -43,6 +43,13 @@ def test_silent(analyse: Analyse, text: str) -> None:
     assert named(analyse(text), RULE) == []
 
 
+def test_variables_of_a_hand_made_model(analyse: Analyse) -> None:
+    made = "w = tf.Variable(tf.zeros([8, 1], tf.float64), dtype=tf.float64)\n"
+    text = SETUP + made + COMPILED_STEP + LOOP
+    (finding,) = named(analyse(text), RULE)
+    assert finding.location.line == line_of(text, "tf.Variable")
+
+
 def test_quiet_where_solvers_need_the_digits(analyse: Analyse) -> None:
     text = WIDE + "tf.linalg.cholesky(tf.eye(3))\n" + FIT
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]

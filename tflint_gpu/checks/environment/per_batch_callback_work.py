@@ -86,8 +86,12 @@ class PerBatchCallbackWork(Check):
             yield from self._board(call)
 
     def _callbacks(self, program: Program) -> Iterator[Finding]:
+        recorded = not any(program.calls_to("tf.summary.record_if"))
         for call in program.calls:
             if "batch-callback" not in call.context.regions or (what := _heavy(call)) is None:
+                continue
+            scalar = call.callee == "tf.summary.scalar"
+            if scalar and not recorded:
                 continue
             steps = _way_to(call)
             if steps is None or call.context.debug:
@@ -98,6 +102,7 @@ class PerBatchCallbackWork(Check):
                 place,
                 f"Keras waits for this after every batch ({what}), and the GPU with it. "
                 "Do it once an epoch, or every few hundred batches.",
+                severity=Severity.INFO if scalar else self.severity,
                 related=related,
             )
 
@@ -182,7 +187,13 @@ def _heavy(call: Call) -> str | None:
         name == "tf.Variable.numpy" or is_tensor(call.receiver)
     ):
         return "copying a tensor to the host"
-    if name.startswith("tf.summary.") and name.rpartition(".")[2] in ("histogram", "image", "audio", "text"):
+    if name.startswith("tf.summary.") and name.rpartition(".")[2] in (
+        "scalar",
+        "histogram",
+        "image",
+        "audio",
+        "text",
+    ):
         return "writing a summary"
     return None
 

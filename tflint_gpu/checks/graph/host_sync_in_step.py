@@ -14,6 +14,7 @@ from tflint_gpu.checks.loops import (
     shows_tensor,
     step_loops,
 )
+from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
 from tflint_gpu.program.context import Loop
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("builtins.float", "builtins.int", "builtins.round")
 _TEXTS = ("builtins.print", "builtins.str", "builtins.repr", "tf.print", "absl.logging.info", "logging.info")
-_SUMMARIES = "tf.summary."
+_WRITERS = ("scalar", "histogram", "image", "audio", "text", "write")
 _LOGGERS = ("wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "comet_ml.Experiment().log_metric")
 _PROGRESS = (".set_postfix", ".set_description", ".set_postfix_str", ".set_description_str")
 
@@ -51,6 +52,22 @@ class HostSyncInStep(Check):
                     severity=severity,
                     related=related,
                 )
+
+        yield from self._summaries(program)
+
+    def _summaries(self, program: Program) -> Iterator[Finding]:
+        """Yield summaries that a compiled step writes every time it runs; ``record_if`` may make them rare."""
+        if any(program.calls_to("tf.summary.record_if", "tf.summary.should_record_summaries")):
+            return
+        for name in _WRITERS:
+            for call in program.calls_to(f"tf.summary.{name}"):
+                if call.context.in_graph and not call.context.all_guards and in_training_step(call, program):
+                    yield self.at(
+                        call,
+                        "This summary copies its data to the host in every step, and the GPU waits for it. "
+                        "Write it every few hundred steps, under tf.summary.record_if.",
+                        severity=Severity.INFO if name == "scalar" else self.severity,
+                    )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the copies to the host in each step and by what the GPU idles outside input wait.
@@ -86,7 +103,7 @@ def _sync(call: Call) -> str | None:
         return "Printing a tensor" if any(shows_tensor(value) for value in call.args) else None
     if name.startswith("numpy."):
         return f"np.{name.removeprefix('numpy.')}() of a tensor" if is_tensor(first) else None
-    if name.startswith(_SUMMARIES):
+    if name.startswith("tf.summary.") and name.rpartition(".")[2] in _WRITERS:
         return "Writing a summary" if any(is_tensor(value) for value in _given(call)) else None
     if name in _LOGGERS or name.endswith(_PROGRESS):
         return "Logging a tensor" if any(_holds(value) for value in _given(call)) else None

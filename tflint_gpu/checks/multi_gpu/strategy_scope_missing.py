@@ -41,7 +41,7 @@ class StrategyScopeMissing(Check):
         trained = [model for model in program.models if model.trained and model.call is not None]
         inside = [model for model in trained if _scoped(model)]
         for model in trained:
-            strategy = next((call for call in made if _meant_for(call, model)), None)
+            strategy = next((call for call in made if _meant_for(call, model, program)), None)
             if strategy is None or model in inside or any(_near(strategy, other) for other in inside):
                 continue
             yield self.at(
@@ -71,22 +71,33 @@ class StrategyScopeMissing(Check):
 
 
 def _scoped(model: Model) -> bool:
-    contexts: list[Context] = [model.call.context] if model.call else []
-    return any(context.scope("strategy") is not None for context in contexts)
+    return model.call is not None and model.call.context.scope("strategy") is not None
 
 
 def _near(strategy: Call, model: Model) -> bool:
     return model.call is not None and model.call.location.path == strategy.location.path
 
 
-def _meant_for(strategy: Call, model: Model) -> bool:
-    """Say whether model and strategy are made side by side: in one file, the strategy where the model sees it."""
-    if model.call is None or not _near(strategy, model):
+def _meant_for(strategy: Call, model: Model, program: Program) -> bool:
+    """Say whether the strategy is made first, in the code that then trains the model or leads to it."""
+    if model.call is None or (_near(strategy, model) and _position(strategy) > _position(model.call)):
         return False
-    if _position(strategy.location) > _position(model.call.location):
-        return False
-    return not strategy.qualname or strategy.qualname == model.call.qualname
+    return any(
+        run.model is model and run.location.path == strategy.location.path and _sees(strategy, run.context)
+        for run in program.runs
+        if _place(run.location) > _position(strategy)
+    )
 
 
-def _position(place: Location) -> tuple[int, int]:
-    return (place.cell or 0, place.line)
+def _sees(strategy: Call, context: Context) -> bool:
+    """Say whether code in `context` runs inside the function that makes the strategy, or the module does."""
+    makers = [frame.function.node for frame in strategy.context.activations]
+    return not makers or any(frame.function.node is makers[0] for frame in context.activations)
+
+
+def _position(call: Call) -> tuple[int, int]:
+    return _place(call.location)
+
+
+def _place(location: Location) -> tuple[int, int]:
+    return (location.cell or 0, location.line)

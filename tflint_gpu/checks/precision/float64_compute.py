@@ -47,7 +47,7 @@ class Float64Compute(Check):
     needles = ("float64", ".double", "'double'", '"double"')
 
     def find(self, program: Program) -> Iterator[Finding]:
-        """Yield policies, layer types and casts in the step; what a dataset holds in 64 bits is cast by Keras."""
+        """Yield policies, types of layers and variables, casts in the step; 64-bit data is cast by Keras."""
         severity = self._severity(program)
         for callee, name in _POLICIES.items():
             for call in program.calls_to(callee):
@@ -69,6 +69,14 @@ class Float64Compute(Check):
                         "around it. Use float32.",
                         severity=severity,
                     )
+        for call in program.calls_to("tf.Variable"):
+            if is_float64(call.argument("dtype")) and program.trains() and not call.context.guards:
+                yield self.at(
+                    call,
+                    "This variable and all that is computed from it take 64 bits: half the speed of 32 or, on "
+                    "most GPUs, a 32nd. Use float32.",
+                    severity=severity,
+                )
         for callee, position in _CASTS.items():
             for call in program.calls_to(callee):
                 if _casts_data(call, position):
