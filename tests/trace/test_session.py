@@ -120,7 +120,7 @@ def test_evidence_survives_its_file(everything: tuple[Evidence, Path], tmp_path:
 @real
 def test_a_short_loop_is_prolonged_and_its_retraces_counted(traced: Tracing) -> None:
     name = "short_loop.py"
-    evidence, folder = traced(name)
+    evidence, folder = traced(name, changes=("cached-batch", "batch-x2"), budget=30.0)
     window = evidence.window
     assert window is not None
     assert window.seen_as == "dataset loop"
@@ -136,6 +136,8 @@ def test_a_short_loop_is_prolonged_and_its_retraces_counted(traced: Tracing) -> 
     assert "tf.saved_model.save" in evidence.muted
     assert not (folder / "exported").exists()
     assert (folder / "kept" / "profile").is_dir()
+    assert {result.change for result in evidence.what_if} == {"cached-batch", "batch-x2"}
+    assert all(result.repeats >= 2 for result in evidence.what_if)
 
 
 @real
@@ -156,7 +158,9 @@ def test_an_eager_loop_without_a_dataset(traced: Tracing) -> None:
 
 @real
 def test_one_cached_batch_shows_what_slow_input_costs(traced: Tracing) -> None:
-    evidence, _ = traced("slow_input.py", changes=("cached-batch",), budget=60.0)
+    changes = ("cached-batch", "batch-x4", "xla", "steps-per-execution-8")
+    evidence, _ = traced("slow_input.py", changes=changes, budget=90.0)
+    assert {result.change for result in evidence.what_if} == set(changes)
     result = evidence.experiment("cached-batch")
     assert result is not None
     assert result.speedup > 1.5

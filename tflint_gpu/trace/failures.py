@@ -22,12 +22,12 @@ def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
     if status == "crashed":
         error = report["error"]
         return UserError(
-            f"{name}: crashed before its first step{_at(error.get('spot'))}: "
+            f"{name}: crashed before its first step{at(error.get('spot'))}: "
             f"{error['type']}: {_short(error['text'])}; it must run by itself before it can be traced"
         )
     if status == "deadline":
         return UserError(
-            f"{name}: no step within {deadline:g} s; it hung{_at(report.get('hung'))}; "
+            f"{name}: no step within {deadline:g} s; it hung{at(report.get('hung'))}; "
             f"give it smaller data, or more time with --deadline"
         )
     if status == "broken":
@@ -61,7 +61,16 @@ def _lost(outcome: Outcome, deadline: float) -> str:
     return f"ended with status {outcome.status} and left no report{_last(outcome)}; it must run by itself first"
 
 
-def _at(spot: dict[str, Any] | None) -> str:
+def after_steps(error: dict[str, Any]) -> str:
+    """Say in a sentence that a script that did train failed later on."""
+    return (
+        f"The script failed after its steps{at(error.get('spot'))}: {error['type']}: {_short(error['text'])} "
+        f"(what it saves is not there in a trace)."
+    )
+
+
+def at(spot: dict[str, Any] | None) -> str:
+    """Return `` at path:line (in function)`` for a raw spot, "" for none."""
     if spot is None:
         return ""
     cell = f":cell {spot['cell']}" if spot.get("cell") else ""

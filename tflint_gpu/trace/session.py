@@ -16,7 +16,7 @@ from tflint_gpu.trace import assemble, whatif
 from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
 from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
-from tflint_gpu.trace.failures import refuse
+from tflint_gpu.trace.failures import after_steps, at, refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch
 from tflint_gpu.trace.script import Script
 
@@ -174,7 +174,7 @@ def shortened(count: int, job: TraceJob) -> dict[str, int]:
 def _note_on(report: Report, job: TraceJob, natural: int | None = None) -> str:
     """Say in a sentence what is special about the window of a run, "" where nothing is."""
     if report["status"] == "deadline":
-        return f"The deadline of {job.deadline:g} s came before the window was full."
+        return f"The deadline of {job.deadline:g} s came before the window was full{at(report.get('hung'))}."
     if natural is not None and assemble.complete(report) and report["track"]["n"] > natural + 1:
         return f"The script's own {natural} steps were too few to measure: its loop was prolonged."
     if natural is not None:
@@ -187,6 +187,8 @@ def _note_on(report: Report, job: TraceJob, natural: int | None = None) -> str:
 def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     first, best = baseline.first, baseline.best
     profile, problems = _profile(best)
+    if first["status"] == "crashed":
+        problems.append(after_steps(first["error"]))
     reports = (first, best)
     facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
     # The second run of a short script prolongs one loop; the first one saw the whole program.

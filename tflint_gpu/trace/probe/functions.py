@@ -63,6 +63,12 @@ class FunctionWatch:
 
     def record_of(self, function):
         """Return the record of a function object, by the code it was made from."""
+        record = getattr(function, "_tflint_gpu_record", None)
+        if record is None:
+            record = function._tflint_gpu_record = self._find_record(function)
+        return record
+
+    def _find_record(self, function):
         python = function.python_function if hasattr(function, "python_function") else None
         python = unwrapped(python)
         code = getattr(python, "__code__", None)
