@@ -21,6 +21,7 @@ from tflint_gpu.program.values import (
     Produced,
     Subscript,
     Tensor,
+    Unknown,
     Value,
 )
 
@@ -177,6 +178,8 @@ def changes_every_round(value: Value | None, loop: Loop) -> bool:
     match value:
         case Element(source=source, index=index):
             return _counts(source, index) and _drawn_by(loop, source)
+        case Unknown(counted=counted):
+            return counted is loop
         case Operation(operator="float" | "int", operands=(inner,)):
             return is_tensor(inner) or changes_every_round(inner, loop)
         case Operation(operator=operator, operands=parts) if operator in _ARITHMETIC:

@@ -78,8 +78,11 @@ def _run(
     before = dict(state.names)
     if not unrolled:
         for name in assigned_in(node):
-            if isinstance(state.names.get(name), Const):
-                state.names[name] = Unknown("changes in a loop")
+            old = state.names.get(name)
+            if isinstance(old, Const) or (isinstance(old, Unknown) and old.number):
+                number = isinstance(old, Unknown) or type(constant(old)) in (int, float)
+                counted = loop if number and name in counted_in(node) else None
+                state.names[name] = Unknown("changes in a loop", number, counted)
     outer = state.context
     with_calls = open_loop(machine, state, loop)
     state.context = outer.inside(loop)
@@ -104,6 +107,18 @@ def assigned_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
         )
         node.assigned = known  # type: ignore[union-attr]
     return known
+
+
+def counted_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+    """Return the names that every round of a loop counts on: ``step += 1``, ``rate = rate * 0.9``."""
+    found = set()
+    for statement in node.body:
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            found.add(statement.target.id)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+            read = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+            found |= read & {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    return frozenset(found)
 
 
 def open_loop(machine: Machine, state: State, loop: Loop) -> tuple[int, int]:

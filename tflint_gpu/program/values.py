@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tflint_gpu.findings import Location
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.context import Context
+    from tflint_gpu.program.context import Context, Loop
     from tflint_gpu.program.modules import Module
 
 
@@ -25,9 +25,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown(Value):
-    """Nothing is known; `why` says what stopped the reading, for debugging only."""
+    """Nothing is known; `why` says what stopped the reading, for debugging only.
+
+    `number` says that it is some Python number all the same; `counted` is the loop that surely changes it in
+    every round.
+    """
 
     why: str = ""
+    number: bool = False
+    counted: Loop | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,6 +36,28 @@ def test_silent_for_arguments_that_do_not_change_or_are_not_known(analyse: Analy
     assert named(analyse(text), RULE) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("step = 0\nfor x, y in ds:\n    step += 1\n    train_step(x, y, step)\n", 1),
+        ("rate = 0.1\nfor x, y in ds:\n    train_step(x, y, rate)\n    rate = rate * 0.9\n", 1),
+        (
+            "i = 0\nfor e in range(9):\n    for x, y in ds:\n        train_step(x, y, i)\n        i += 1\n",
+            1,
+        ),
+        (
+            "r = 0.1\nfor e in range(9):\n    for x, y in ds:\n        train_step(x, y, r)\n    r *= 0.9\n",
+            0,
+        ),
+        ("first = True\nfor x, y in ds:\n    train_step(x, y, first)\n    first = False\n", 0),
+        ("rate = 0.1\nfor x, y in ds:\n    train_step(x, y, rate)\n    if odd(x):\n        rate *= 0.9\n", 0),
+    ],
+    ids=["counter", "decay", "counter across epochs", "once an epoch", "two values", "only sometimes"],
+)
+def test_counters(analyse: Analyse, text: str, count: int) -> None:
+    assert len(named(analyse(SETUP + SCALED + text), RULE)) == count
+
+
 def test_silent_with_an_input_signature(analyse: Analyse) -> None:
     signature = "@tf.function(input_signature=[tf.TensorSpec(None)] * 3)"
     text = SETUP + SCALED.replace("@tf.function", signature)
