@@ -10,6 +10,9 @@ from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
 from tflint_gpu.trace.profile.space import Line, Plane
 
+#: The kinds whose time goes into a bucket of the step.
+_IN_BUCKETS = frozenset({Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST})
+
 #: The stats that are read of each kind of event, besides ``group_id`` in files that have it.
 _NEEDED = {
     Kind.ITERATOR: frozenset({"id", "parent_id"}),
@@ -109,6 +112,10 @@ class _Open:
     nested_ps: int = 0
 
 
+_OUTSIDE = _Open(0, Kind.NOISE)
+_NO_STATS: dict[str, Any] = {}
+
+
 def read_host(plane: Plane) -> HostTrace:
     """Read a ``/host:CPU`` plane."""
     trace = HostTrace(grouped="group_id" in plane.stat_names.values())
@@ -123,6 +130,8 @@ class _Thread:
     def __init__(self, plane: Plane, line: Line, trace: HostTrace) -> None:
         self.plane, self.line, self.trace = plane, line, trace
         self.input_thread = line.name.startswith("tf_data_") and "get_next" not in line.name
+        self.always = frozenset({"group_id"}) if trace.grouped else frozenset[str]()
+        self.needed = {kind: stats | self.always for kind, stats in _NEEDED.items()}
         self.end = 0
         self.kinds: dict[int, Kind] = {}
         self.stack: list[_Open] = []
@@ -133,7 +142,8 @@ class _Thread:
         wanted.sort(key=lambda event: (event.offset_ps, -event.duration_ps))
         for event in wanted:
             start = self.line.base_ps + event.offset_ps
-            self._close(start)
+            if self.stack and self.stack[-1].end <= start:
+                self._close(start)
             self._event(event, self.kinds[event.metadata_id], start, start + event.duration_ps)
         self._close(None)
         if wanted:
@@ -154,7 +164,8 @@ class _Thread:
         trace, name = self.trace, self.plane.names[event.metadata_id]
         stats = self._stats(event, kind)
         self.end = max(self.end, end)
-        opened = _Open(end, kind, self.stack[-1].executor if self.stack else None, self._inside())
+        outer = self.stack[-1] if self.stack else _OUTSIDE
+        opened = _Open(end, kind, outer.executor, outer.chain)
         if kind is Kind.OP:
             trace.ops.append(OpEvent(start, end, name, opened.executor, self.input_thread, opened.chain))
         elif kind is Kind.ITERATOR:
@@ -182,19 +193,16 @@ class _Thread:
 
     def _stats(self, event: Any, kind: Kind) -> dict[str, Any]:
         """Return what is needed of the stats of `event`: most have some, and few are worth their parsing."""
-        wanted = _NEEDED.get(kind, frozenset())
-        if self.trace.grouped:
-            wanted |= {"group_id"}
-        return self.plane.stats(event, wanted) if wanted and event.stats else {}
+        wanted = self.needed.get(kind, self.always)
+        return self.plane.stats(event, wanted) if wanted and event.stats else _NO_STATS
 
     def _wait(self, kind: Kind, name: str, start: int, end: int, stats: dict[str, Any]) -> None:
         """Keep the interval for the breakdown; what tf.data does ahead on its own threads is no part of a step."""
-        if kind is Kind.OP and op_type(name) in CALLS:
+        if kind not in _IN_BUCKETS or (kind is Kind.OP and op_type(name) in CALLS):
             return
         if self.input_thread and kind is not Kind.INPUT and "group_id" not in stats:
             return
-        if kind in (Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST):
-            self.trace.add(kind, start, end, stats.get("group_id"))
+        self.trace.add(kind, start, end, stats.get("group_id"))
 
     def _captured(self, stats: dict[str, Any]) -> None:
         inside = next((frame for frame in reversed(self.stack) if frame.stage), None)
@@ -220,9 +228,6 @@ class _Thread:
                 self.trace.executor_ps[opened.executor] += end - start
         elif "correlation_id" in stats:
             self.trace.launches.setdefault(stats["correlation_id"], start)
-
-    def _inside(self) -> str:
-        return next((frame.chain for frame in reversed(self.stack) if frame.chain), "")
 
     def _close(self, now: int | None) -> None:
         """Drop the events that ended before `now` (all of them without it) and account the stages among them."""

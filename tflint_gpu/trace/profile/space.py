@@ -50,7 +50,7 @@ class Plane:
         parse, names = message("XStat").FromString, self.stat_names
         if wanted is None:
             return dict([_pair(parse(raw), names) for raw in event.stats])
-        return dict([_pair(parse(raw), names) for raw in event.stats if names.get(_number(raw), "") in wanted])
+        return dict([_pair(parse(raw), names) for raw in event.stats if names.get(_number(raw)) in wanted])
 
 
 def read_space(path: Path) -> list[Plane]:
