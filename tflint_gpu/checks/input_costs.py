@@ -22,6 +22,9 @@ PARALLEL_MAPS = ("ParallelMapV2", "ParallelMap")
 FUSED_MAPS = ("MapAndBatch", "NumaMapAndBatch", "MapAndBatchV2")
 ALL_MAPS = (*SERIAL_MAPS, *PARALLEL_MAPS, *FUSED_MAPS)
 
+#: Stages that make elements in the background, and so run ahead of the step where they stand last.
+AHEAD = ("Prefetch", *PARALLEL_MAPS, *FUSED_MAPS, "ParallelInterleaveV4", "ParallelInterleaveV3", "ParallelBatch")
+
 
 def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
@@ -92,7 +95,8 @@ def rewritten(evidence: Evidence, finding: Finding) -> tuple[str, ...]:
         mine = next(iter(wholes))
     if mine is None:
         return ()
-    return tuple(part for part in wholes[mine].split("::") if part not in ("Iterator", "Root", "Model"))
+    parts = (part.partition("[")[0] for part in wholes[mine].split("::"))
+    return tuple(part for part in parts if part not in ("Iterator", "Root", "Model"))
 
 
 def python_input(finding: Finding, evidence: Evidence, *kinds: str) -> list[PythonInput]:

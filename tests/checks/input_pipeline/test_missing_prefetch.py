@@ -136,6 +136,8 @@ def chain(*ops: str) -> tuple[PipelineStage, ...]:
     ("ops", "waiting", "verdict"),
     [
         (("Prefetch", "BatchV2", "Shuffle"), 4.0, Verdict.MASKED),
+        (("FiniteRepeat", "Prefetch", "BatchV2"), 4.0, Verdict.MASKED),
+        (("MapAndBatch", "BatchV2"), 4.0, Verdict.MASKED),
         (("BatchV2", "Shuffle"), 4.0, Verdict.CONFIRMED),
         (("BatchV2", "Shuffle"), 0.1, Verdict.MINOR),
     ],

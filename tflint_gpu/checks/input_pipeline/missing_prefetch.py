@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import rewritten, without_gpu
+from tflint_gpu.checks.input_costs import AHEAD, rewritten, without_gpu
 from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, last_working, runs_ahead
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
@@ -22,6 +22,9 @@ _INJECTED = (
     "Append {call} to have it in every version."
 )
 _FUSED = "map and {op}() are fused and make one batch ahead; steps that vary still wait. Append {call}."
+#: Stages of the runtime that hand on what comes, without work of their own.
+_HANDS_ON = ("FiniteRepeat", "ForeverRepeat", "FiniteTake", "Take", "FiniteSkip", "Options", "AssertCardinality")
+
 _CALL = ".prefetch(tf.data.AUTOTUNE)"
 
 
@@ -80,8 +83,8 @@ class MissingPrefetch(Check):
         waiting = evidence.share("input_wait")
         if not chain or waiting is None:
             return None
-        # A repeat around the prefetch hands its elements on and changes nothing.
-        if any(part.startswith("Prefetch") for part in chain[:2]):
+        end = next((part for part in chain if part not in _HANDS_ON), "")
+        if end in AHEAD:
             return Judgement(Verdict.MASKED, (Measure("input_wait_share", round(waiting, 4)),))
         # Perfect overlap makes a step as long as the longer of the two, so it saves the shorter one.
         overlap = min(waiting, 1.0 - waiting)
