@@ -6,6 +6,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Public Keras code to time a check on.
+CORPUS := tf-models-official==2.20.0
 
 # TensorFlow has wheels for these Pythons; a newer python3 still serves everything but the trace.
 FIND_PYTHON := for python in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -32,8 +34,10 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
-	$(BIN)/python benchmarks/cold_check.py > benchmarks/cold_check.md
-	@cat benchmarks/cold_check.md
+	@corpus=$$(mktemp -d) && trap 'rm -rf "$$corpus"' EXIT && \
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest "$$corpus" $(CORPUS) && \
+	$(BIN)/python -m zipfile -e "$$corpus"/*.whl "$$corpus/tree" && \
+	$(BIN)/python benchmarks/static.py --name "$(CORPUS)" "$$corpus/tree"
 
 $(STAMP): pyproject.toml
 	@$(FIND_PYTHON); $$python -m venv $(VENV)
