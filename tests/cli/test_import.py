@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.trace.profile.spaces import SHARED, at, gpu, host, needs_profiles, write
-from tflint_gpu.cli import run
+from tflint_gpu.cli import invoke
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def logdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_report_opens_with_what_the_gpu_waits_for(logdir: Path, capsys: pytest.CaptureFixture[str]):
-    status = run(["import", str(logdir)])
+    status = invoke(["import", str(logdir)])
     out = capsys.readouterr().out
     assert status in (0, 1)
     assert out.splitlines()[0].startswith("GPU busy 30 % of the step; 50 % of it waits for input")
@@ -33,7 +33,7 @@ def test_the_report_opens_with_what_the_gpu_waits_for(logdir: Path, capsys: pyte
 
 
 def test_json_is_json_and_evidence_is_written(logdir: Path, capsys: pytest.CaptureFixture[str]):
-    run(["import", str(logdir), "--output-format", "json", "-o", "evidence.json"])
+    invoke(["import", str(logdir), "--output-format", "json", "-o", "evidence.json"])
     trace = json.loads(capsys.readouterr().out)["trace"]
     assert trace["gpu_busy_share"] == pytest.approx(0.3)
     assert [step["buckets"]["input_wait"] for step in trace["steps"]] == pytest.approx([0.5, 0.5])
@@ -41,7 +41,7 @@ def test_json_is_json_and_evidence_is_written(logdir: Path, capsys: pytest.Captu
 
 
 def test_no_profile_is_one_sentence_and_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert run(["import", str(tmp_path)]) == 2
+    assert invoke(["import", str(tmp_path)]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert len(told.err.strip().splitlines()) == 1
@@ -51,7 +51,7 @@ def test_no_profile_is_one_sentence_and_status_2(tmp_path: Path, capsys: pytest.
 @needs_profiles
 def test_every_damaged_file_is_one_sentence_and_status_2(capsys: pytest.CaptureFixture[str]):
     for file in sorted((SHARED / "corrupt").iterdir()):
-        assert run(["import", str(file)]) == 2
+        assert invoke(["import", str(file)]) == 2
         told = capsys.readouterr()
         assert told.out == ""
         assert len(told.err.strip().splitlines()) == 1
@@ -60,8 +60,18 @@ def test_every_damaged_file_is_one_sentence_and_status_2(capsys: pytest.CaptureF
 
 @needs_profiles
 def test_bert_names_its_two_gpus(capsys: pytest.CaptureFixture[str]):
-    run(["import", str(SHARED / "v100x8-bert")])
+    invoke(["import", str(SHARED / "v100x8-bert")])
     out = capsys.readouterr().out
     assert "74.9 %" in out
     assert "69.9 %" in out
     assert out.startswith("GPU busy 72 % of the step")
+
+
+def test_a_window_without_marked_steps_accuses_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    kernels = [at("fusion", 0, 10), at("fusion", 900, 100)]
+    launches = [at("cuLaunchKernel", 100, 700, correlation_id=1)]
+    file = write(tmp_path / "h.xplane.pb", host({"python": launches}), gpu({"Stream #1": kernels}))
+    assert invoke(["import", str(file), "--output-format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["findings"] == []
+    assert report["trace"]["gpu_busy_share"] == pytest.approx(0.11)

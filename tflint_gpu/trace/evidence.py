@@ -312,6 +312,11 @@ class Evidence:
         """Median step time outside the profiler, None where no steps were seen."""
         return self.window.step_ms if self.window else None
 
+    @property
+    def saw_steps(self) -> bool:
+        """Whether `steps` are steps, and not one stretch of time in which none was marked."""
+        return bool(self.steps) and not (self.window is not None and self.window.seen_as == "time")
+
     def share(self, bucket: str) -> float | None:
         """Return the mean share of the step that `bucket` takes, None without steps."""
         total = sum(step.step_ms for step in self.steps)

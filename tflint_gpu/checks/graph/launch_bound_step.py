@@ -30,7 +30,7 @@ class LaunchBoundStep(Check):
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield one finding where launching takes 3 % of the step or the signs of launch-bound kernels add up."""
         busy = evidence.gpu_busy_share
-        if busy is None:
+        if busy is None or not evidence.saw_steps:
             return
         launch = without_overhead(evidence.share("launch") or 0.0, evidence)
         kernels = evidence.kernels

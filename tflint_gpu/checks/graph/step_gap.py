@@ -22,7 +22,7 @@ class StepGap(Check):
 
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield one finding where host work fills 10 % of the step or more while the GPU waits."""
-        if evidence.gpu_busy_share is None:
+        if evidence.gpu_busy_share is None or not evidence.saw_steps:
             return
         idle = (evidence.share("host") or 0.0) + (evidence.share("unknown") or 0.0)
         gap = without_overhead(idle, evidence)

@@ -19,7 +19,7 @@ class InputBoundStep(Check):
 
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield one finding at the training loop when input holds up the median step."""
-        if not evidence.steps or evidence.window is None:
+        if not evidence.saw_steps or evidence.window is None:
             return
         # The median, not the mean: one step that refills a buffer between epochs is another rule's matter.
         waiting = median(_share(step.buckets.get("input_wait", 0.0), step.step_ms) for step in evidence.steps)
