@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.cli import run
+from tflint_gpu.cli import invoke
 from tflint_gpu.trace.evidence import Environment, Evidence, save
 
 EAGER = """\
@@ -46,7 +46,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     def call(*arguments: str, **files: str) -> tuple[int, str, str]:
         for name, text in files.items():
             (tmp_path / f"{name}.py").write_text(text)
-        status = run(["check", *arguments])
+        status = invoke(["check", *arguments])
         return status, *capsys.readouterr()
 
     return call

@@ -12,7 +12,7 @@ import pytest
 
 from tflint_gpu import __version__
 from tflint_gpu.checks.pages import all_pages
-from tflint_gpu.cli import COMMANDS, cli, run
+from tflint_gpu.cli import COMMANDS, cli, invoke
 from tflint_gpu.cli.options import FORMATS
 from tflint_gpu.report import FORMATS as RENDERERS
 
@@ -32,16 +32,16 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 
 def test_help_lists_every_command_and_each_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
+    assert invoke(["--help"]) == 0
     told = capsys.readouterr().out
     for name in COMMANDS:
         assert f"  {name} " in told
-        assert run([name, "--help"]) == 0
+        assert invoke([name, "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: tflint-gpu {name}")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
+    assert invoke(["--version"]) == 0
     assert capsys.readouterr().out == f"tflint-gpu {__version__}\n"
 
 
@@ -64,7 +64,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_wrong_call_ends_with_two_and_a_remedy(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(arguments) == 2
+    assert invoke(arguments) == 2
     out, err = capsys.readouterr()
     assert words in err
     assert out == ""
@@ -78,11 +78,11 @@ def test_a_fault_of_its_own_is_one_sentence_unless_asked(
         raise RuntimeError("cause")
 
     monkeypatch.setattr(cli, "main", lambda *_, **__: broken())
-    assert run(["check"]) == 2
+    assert invoke(["check"]) == 2
     assert "RuntimeError: cause" in capsys.readouterr().err
     monkeypatch.setenv("TFLINT_GPU_DEBUG", "1")
     with pytest.raises(RuntimeError):
-        run(["check"])
+        invoke(["check"])
 
 
 def test_an_interrupt_is_told_in_one_line(
@@ -92,7 +92,7 @@ def test_an_interrupt_is_told_in_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tflint_gpu.cli.check.lint", interrupted)
-    assert run(["check"]) == 130
+    assert invoke(["check"]) == 130
     assert capsys.readouterr().err.strip().splitlines()[-1] == "tflint-gpu: interrupted"
 
 
@@ -110,17 +110,17 @@ def test_a_reader_that_leaves_is_no_failure_to_tell() -> None:
 
 
 def test_rules_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["rules"]) == 0
+    assert invoke(["rules"]) == 0
     table = capsys.readouterr().out
     assert all(f"{page.code}  {page.name}" in table for page in all_pages())
-    assert run(["rules", "--output-format", "json"]) == 0
+    assert invoke(["rules", "--output-format", "json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]
     assert (first["code"], first["factor"], first["severity"]) == ("TFG101", "input-pipeline", "warning")
 
 
 @pytest.mark.parametrize("rule", ["TFG101", "tfg101", "missing-prefetch"])
 def test_explain_prints_the_page(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", rule]) == 0
+    assert invoke(["explain", rule]) == 0
     page = capsys.readouterr().out
     assert page.startswith("# missing-prefetch (TFG101)")
     assert "+++" not in page
@@ -133,7 +133,7 @@ def test_every_format_offered_has_a_renderer() -> None:
 def test_a_file_without_tensorflow_costs_no_heavy_import(here: Path) -> None:
     (here / "plain.py").write_text("import numpy as np\n\nprint(np.zeros(3))\n")
     program = (
-        "import sys; from tflint_gpu.cli import run; status = run(['check', 'plain.py']); "
+        "import sys; from tflint_gpu.cli import invoke; status = invoke(['check', 'plain.py']); "
         "print(status, *sorted(name for name in sys.modules))"
     )
     status, *loaded = python("-c", program).stdout.split()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.trace.conftest import SCRIPTS
-from tflint_gpu.cli import run
+from tflint_gpu.cli import invoke
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,7 +96,7 @@ def test_a_script_that_never_trains(tmp_path: Path) -> None:
 def test_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "slow_input.py").write_text((SCRIPTS / "slow_input.py").read_text())
-    status = run(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "slow_input.py"])
+    status = invoke(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "slow_input.py"])
     told = json.loads(capsys.readouterr().out)
     assert status in (0, 1)
     assert told["trace"]["steps"]
@@ -104,7 +104,7 @@ def test_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert ("python-op-in-map", "confirmed") in verdicts
     assert (tmp_path / ".tflint-gpu" / "evidence.json").exists()
     assert (tmp_path / ".tflint-gpu" / ".gitignore").read_text() == "*\n"
-    assert run(["check", "--evidence", ".tflint-gpu/evidence.json", "--isolated", "slow_input.py"]) == status
+    assert invoke(["check", "--evidence", ".tflint-gpu/evidence.json", "--isolated", "slow_input.py"]) == status
 
 
 @pytest.mark.trace
@@ -133,7 +133,7 @@ def test_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": kernel, "cells": cells}
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.ipynb").write_text(json.dumps(notebook))
-    assert run(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "agent.ipynb"]) in (0, 1)
+    assert invoke(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "agent.ipynb"]) in (0, 1)
     evidence = json.loads((tmp_path / ".tflint-gpu" / "evidence.json").read_text())
     assert evidence["window"]["spot"]["path"] == "agent.ipynb"
     assert evidence["window"]["spot"]["cell"] == 3

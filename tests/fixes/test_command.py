@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.cli import run
+from tflint_gpu.cli import invoke
 
 CELLS = [
     ["%matplotlib inline\n", "import tensorflow as tf"],
@@ -39,7 +39,7 @@ model.fit(ds, epochs=3)
 
 
 def check(*flags: str) -> int:
-    return run(["check", "--isolated", "--select", "TFG101", "--tensorflow", "2.9", *flags, "."])
+    return invoke(["check", "--isolated", "--select", "TFG101", "--tensorflow", "2.9", *flags, "."])
 
 
 def notebook(cells: list[list[str]]) -> str:

@@ -57,7 +57,7 @@ def cli() -> None:
     """Why is my GPU idle? Lints Keras and TensorFlow training code and checks its suspicions by a short run."""
 
 
-def run(arguments: Sequence[str]) -> int:
+def invoke(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status; every failure ends as one sentence on stderr."""
     try:
         status = cli.main(list(arguments), prog_name="tflint-gpu", standalone_mode=False)
@@ -91,4 +91,4 @@ def run(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Run the process's command line and end with its exit status."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(invoke(sys.argv[1:]))

@@ -66,7 +66,7 @@ def lint(files: Sequence[SourceFile], settings: Settings) -> LintResult:
     from tflint_gpu.program.build import build
 
     checks = load(settings)
-    built = build(survey.readable, settings, needles_of(checks))
+    built = build(survey.readable, settings, _needles(checks))
     read = {module.path for program in built.programs for module in program.modules}
     passed_over = [file for file in survey.relevant if file.explicit and file.path not in read]
     errors = {*survey.errors, *built.errors, *filter(None, map(_not_python, passed_over))}
@@ -129,7 +129,7 @@ def _not_python(file: SourceFile) -> Error | None:
     return None
 
 
-def needles_of(checks: Iterable[Check]) -> tuple[bytes, ...]:
+def _needles(checks: Iterable[Check]) -> tuple[bytes, ...]:
     """Return the texts of which a project must hold one; empty where some rule may fire without any."""
     texts: set[str] = set()
     for check in checks:
