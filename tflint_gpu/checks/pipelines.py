@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.map_functions import stateful_cause
 from tflint_gpu.program.values import (
+    Call,
+    Choice,
     Const,
     Dataset,
     External,
     Items,
+    Operation,
     Produced,
     Stage,
+    Subscript,
+    Tensor,
     Value,
-    constant,
     options_of,
-    walk,
 )
 from tflint_gpu.program.views import literal
 
@@ -96,6 +99,23 @@ _FILE_LISTS = frozenset(
             "tf.compat.v1.gfile.ListDirectory",
         ),
         *("pathlib.Path().glob", "pathlib.Path().rglob", "pathlib.Path().iterdir"),
+    }
+)
+
+
+#: Calls that hand on the file names they are given.
+_NAMES_OF_FILES = frozenset(
+    {
+        *(
+            "os.path.join",
+            "builtins.str",
+            "builtins.map",
+            "builtins.filter",
+            "numpy.array",
+            "numpy.sort",
+            "pathlib.Path",
+        ),
+        *("natsort.natsorted", "random.sample", "builtins.sorted", "builtins.list"),
     }
 )
 
@@ -251,16 +271,26 @@ def runs_once(dataset: Dataset, stage: Stage) -> bool:
 
 def several_files(value: Value | None) -> bool:
     """Say whether `value` surely stands for more than one file: a list of names, a glob, a directory listing."""
-    text = constant(value)
-    if isinstance(text, str):
-        return any(sign in text for sign in "*?[")
-    return any(
-        (isinstance(part, Items) and part.kind in ("list", "tuple") and (len(part.items) > 1 or not part.complete))
-        or (isinstance(part, Produced) and part.callee in _FILE_LISTS)
-        or (isinstance(part, Dataset) and part.source.op == "list_files")
-        or (isinstance(part, Const) and isinstance(part.value, str) and "*" in part.value)
-        for part in walk(value)
-    )
+    match value:
+        case Const(value=str() as text):
+            return any(sign in text for sign in "*?[")
+        case Items(kind="list" | "tuple", items=items, complete=complete):
+            return len(items) > 1 or not complete
+        case Dataset(source=source):
+            slices = source.op == "from_tensor_slices" and several_files(source.call.argument("tensors", 0))
+            return source.op == "list_files" or slices
+        case Choice(options=options):
+            return all(several_files(choice) for choice in options)
+        case Subscript(base=base, key=Operation(operator="slice")):
+            return several_files(base)
+        case Operation(operator="+" | "format" | "/", operands=parts):
+            return any(several_files(part) for part in parts)
+        case Produced(callee=callee, call=call) if callee in _FILE_LISTS or callee in _NAMES_OF_FILES:
+            return callee in _FILE_LISTS or any(several_files(argument) for argument in call.args)
+        case Tensor(origin=Call(callee=callee, args=args)):
+            return callee in _FILE_LISTS or (callee == "tf.constant" and any(map(several_files, args)))
+        case _:
+            return False
 
 
 def training_pipelines(program: Program) -> Iterator[Pipeline]:

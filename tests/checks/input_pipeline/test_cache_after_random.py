@@ -66,6 +66,10 @@ def test_only_shuffle_is_frozen(analyse: Analyse) -> None:
     assert severities(analyse, "ds = ds.shuffle(1000).cache()") == [Severity.WARNING]
 
 
+def test_cache_fixes_the_parts_of_a_split(analyse: Analyse) -> None:
+    assert severities(analyse, "ds = ds.shuffle(1000).take(800).cache()") == [Severity.INFO]
+
+
 def test_loader_shuffles_once(analyse: Analyse) -> None:
     loader = "ds = tf.keras.utils.image_dataset_from_directory('photos').cache()"
 

@@ -34,6 +34,7 @@ def severities(analyse: Analyse, pipeline: str, fit: str = "") -> list[Severity]
     ("pipeline", "severity"),
     [
         ("ds.batch(64).shuffle(100).prefetch(2)", Severity.WARNING),
+        ("ds.padded_batch(64).shuffle(100).prefetch(2)", Severity.INFO),
         ("ds.repeat().cache().shuffle(100).batch(64)", Severity.WARNING),
         ("ds.repeat(5).shuffle(100).batch(64)", Severity.INFO),
         ("ds.cache().take(1000).shuffle(100).batch(64)", Severity.INFO),

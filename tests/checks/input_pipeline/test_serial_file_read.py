@@ -50,6 +50,8 @@ def found(analyse: Analyse, pipeline: str, tail: str = TAIL) -> list[Finding]:
         "tf.data.TFRecordDataset(names).map(parse, auto)",
         "tf.data.TFRecordDataset(['a', 'b']).map(parse, auto)",
         "tf.data.TFRecordDataset(files).map(parse, auto)",
+        "tf.data.TFRecordDataset(glob.glob('d/*')[:8]).map(parse, auto)",
+        "tf.data.TFRecordDataset(sorted(os.path.join('d', n) for n in os.listdir('d'))).map(parse, auto)",
         "tf.data.TextLineDataset(tf.io.gfile.glob('text/*'), num_parallel_reads=1)",
         "tf.data.FixedLengthRecordDataset([os.path.join('d', n) for n in os.listdir('d')], 64).map(parse, auto)",
         "files.interleave(tf.data.TFRecordDataset, cycle_length=4).map(parse, auto)",
@@ -73,6 +75,7 @@ def test_several_files_and_one_reader(analyse: Analyse, pipeline: str) -> None:
         pytest.param(
             "files.interleave(tf.data.TFRecordDataset, num_parallel_calls=4).map(parse, auto)", id="parallel"
         ),
+        pytest.param("tf.data.TFRecordDataset(glob.glob('d/*')[0]).map(parse, auto)", id="one of several"),
         pytest.param("tf.data.TFRecordDataset(os.environ['DATA']).map(parse, auto)", id="unknown files"),
         pytest.param(
             "tf.data.Dataset.range(4).interleave(lambda i: tf.data.Dataset.range(8)).map(lambda v: (v, v))",

@@ -52,9 +52,11 @@ class CacheAfterRandom(Check):
                 return
         if once or any(stage.op in ("shuffle", "shuffle_and_repeat") for stage in later):
             return
-        for stage in earlier:
+        for place, stage in enumerate(earlier):
             if stage.op == "shuffle" and literal(stage.call.argument("reshuffle_each_iteration")) is not False:
-                severity = Severity.INFO if stage.conditional else Severity.WARNING
+                # Behind a shuffle, take and skip part the samples anew each epoch: the cache fixes the parts too.
+                parts = any(other.op in ("take", "skip", "shard") for other in earlier[place:])
+                severity = Severity.INFO if stage.conditional or parts else Severity.WARNING
                 yield self._at(cache, _ORDER, severity, stage)
                 return
             if stage.op in DIRECTORY_LOADERS and literal(stage.call.argument("shuffle")) is not False:

@@ -50,7 +50,9 @@ class PipelineOrder(Check):
         if stage.op == "shuffle":
             batch = _batches_shuffled(earlier, later)
             if batch is not None:
-                yield self._at(stage, _SHUFFLED_BATCHES, Severity.WARNING, batch)
+                # Padded batches hold samples of like length: they may well be meant to stay together.
+                severity = Severity.WARNING if batch.op == "batch" else Severity.INFO
+                yield self._at(stage, _SHUFFLED_BATCHES, severity, batch)
             elif (repeat := _endless(earlier)) is not None:
                 yield self._at(stage, _MIXED_EPOCHS, Severity.INFO, repeat)
         elif stage.op == "cache":
