@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
+#: Kinds of step that are one call of the user's, which can be made again.
+REPEATED = ("train_on_batch", "step function")
+
 #: Steps that are only timed, and seconds after which a phase makes do with fewer.
 PLAIN_STEPS = 20
 PHASE_SECONDS = 8.0
@@ -159,7 +162,7 @@ def longer(report: Report, job: TraceJob) -> dict[str, Any]:
     target = whatif.target_of(report)
     if track["kind"] in ("fit", "dataset loop"):
         return {"extend": True, "target": target}
-    if track["kind"] in ("train_on_batch", "step function") and count < 12:
+    if track["kind"] in REPEATED and count < 12:
         return {"repeat": True, "target": target, "warmup": 5, "plain": 10, "window": 10}
     return {"target": target, **shortened(count, job)}
 
@@ -176,7 +179,9 @@ def _note_on(report: Report, job: TraceJob, natural: int | None = None) -> str:
     if report["status"] == "deadline":
         return f"The deadline of {job.deadline:g} s came before the window was full{at(report.get('hung'))}."
     if natural is not None and assemble.complete(report) and report["track"]["n"] > natural + 1:
-        return f"The script's own {natural} steps were too few to measure: its loop was prolonged."
+        single = report["track"]["kind"] in REPEATED
+        how = "its call was repeated" if single else "its loop was prolonged"
+        return f"The script's own {natural} steps were too few to measure: {how}."
     if natural is not None:
         return f"The script has only {natural} steps: warm-up and window were shortened."
     if not assemble.complete(report):

@@ -119,9 +119,12 @@ class FunctionWatch:
         return track
 
     def _repeat(self, track, original, function, args, kwargs):
+        clock = self.run.clock
         while self.run.repeats(track):
-            self.run.clock.tick(track)
+            # A new iterator is the repetition's own need, no part of the step.
+            clock.close(track)
             fresh = [self._fresh(value) for value in args]
+            clock.open(track)
             try:
                 original(function, *fresh, **kwargs)
             except (StopIteration, self.tf.errors.OutOfRangeError):
