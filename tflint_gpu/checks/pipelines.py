@@ -283,7 +283,7 @@ def several_files(value: Value | None) -> bool:
             return all(several_files(choice) for choice in options)
         case Subscript(base=base, key=Operation(operator="slice")):
             return several_files(base)
-        case Operation(operator="+" | "format" | "/", operands=parts):
+        case Operation(operator="+" | "format" | "path" | "/", operands=parts):
             return any(several_files(part) for part in parts)
         case Produced(callee=callee, call=call) if callee in _FILE_LISTS or callee in _NAMES_OF_FILES:
             return callee in _FILE_LISTS or any(several_files(argument) for argument in call.args)

@@ -50,6 +50,7 @@ def found(analyse: Analyse, pipeline: str, tail: str = TAIL) -> list[Finding]:
         "tf.data.TFRecordDataset(names).map(parse, auto)",
         "tf.data.TFRecordDataset(['a', 'b']).map(parse, auto)",
         "tf.data.TFRecordDataset(files).map(parse, auto)",
+        "tf.data.experimental.make_csv_dataset(os.path.join(os.environ['D'], 'r*.csv'), 64, label_name='y')",
         "tf.data.TFRecordDataset(glob.glob('d/*')[:8]).map(parse, auto)",
         "tf.data.TFRecordDataset(sorted(os.path.join('d', n) for n in os.listdir('d'))).map(parse, auto)",
         "tf.data.TextLineDataset(tf.io.gfile.glob('text/*'), num_parallel_reads=1)",
