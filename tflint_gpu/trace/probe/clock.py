@@ -32,6 +32,7 @@ class Track:
         self.rank = RANKS[kind]
         self.trained = kind != "dataset loop"
         self.steps = []
+        self.counts = {WARMUP: 0, PLAIN: 0, PROFILE: 0, DONE: 0}
         self.opened = None
         self.last_return = None
         self.batch_size = None
@@ -109,6 +110,7 @@ class Clock:
         track.opened = None
         phase = self.phase if track is self.driver else WARMUP
         track.steps.extend([(ms, phase)] * count)
+        track.counts[phase] += count
         self._elect(track, count)
         if track is self.driver:
             self.stepped(track)
@@ -168,7 +170,7 @@ class Clock:
             self.phase_began = perf_counter()
         spent = perf_counter() - self.phase_began
         limits = self.limits
-        done = len(self.driver.times(self.phase))
+        done = self.driver.counts[self.phase]
         if self.phase == WARMUP:
             if len(self.driver.steps) >= limits.warmup or spent > limits.seconds:
                 self._begin(PLAIN)
