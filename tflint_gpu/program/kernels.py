@@ -73,7 +73,8 @@ def _apis() -> dict[str, list[dict[str, Any]]]:
     for entry in _read("apis.json")["entries"]:
         for name in entry["names"]:
             found.setdefault(name, []).append(entry)
-    return found
+    # The entry that asks more of the arguments says more exactly what the call becomes.
+    return {name: sorted(entries, key=lambda e: -len(e["when"])) for name, entries in found.items()}
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _spot(record: dict[str, Any]) -> Spot | None:
 class _Times:
     """Host and device times of a profile by op, found again by node name.
 
-    A node keeps the end of its name when its function is inlined into another: ``while/body/resize/ResizeBicubic``.
+    A node keeps the end of its name when its function is inlined into another: ``while/body/resize/Resize``.
     """
 
     def __init__(self, ops: Iterable[OpTime]) -> None:
