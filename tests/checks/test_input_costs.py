@@ -9,7 +9,7 @@ import pytest
 from tests.checks.conftest import evidence_of, finding_at
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.input_costs import judge_input, part_of, python_input, rewritten, stages_of
-from tflint_gpu.findings import Finding, Verdict
+from tflint_gpu.findings import Finding, Measure, Verdict
 from tflint_gpu.trace.evidence import PipelineStage, PythonInput, Spot, WhatIf
 
 
@@ -79,6 +79,14 @@ def test_noise_of_the_cached_batch_leaves_the_wait_to_decide() -> None:
     assert judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.2)
     assert judged.impact.basis == "trace: wait for input"
+
+
+def test_no_cause_takes_more_than_its_own_time() -> None:
+    judged = judge_input(evidence_of(buckets={"input_wait": 9.0}), 1.0, Measure("python_time", 2.0, "ms"))
+
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.2)
 
 
 def test_no_steps_no_judgement() -> None:

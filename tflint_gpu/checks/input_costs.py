@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
-from tflint_gpu.checks.verdicts import by_experiment, weigh
+from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
 from tflint_gpu.trace.evidence import touches
 
@@ -29,10 +29,11 @@ AHEAD = ("Prefetch", *PARALLEL_MAPS, *FUSED_MAPS, "ParallelInterleaveV4", "Paral
 def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
 
-    Of `measures`, the first in milliseconds is the cause's own time per step.
-    The run with one cached batch decides where it was made: input that gains nothing when it is free costs
-    nothing. Without it the wait for input counts.
+    Of `measures`, the first in milliseconds is the cause's own time per step. The run with one cached batch decides
+    where it was made: input that gains nothing when it is free costs nothing. Without it the wait for input counts,
+    of which no cause takes more than its own time.
     """
+    spent = next((measure.value for measure in measures if measure.unit == "ms"), None)
     cached = evidence.experiment("cached-batch")
     whole = by_experiment(cached)
     waiting = evidence.share("input_wait")
@@ -42,11 +43,12 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
         figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
         judged = weigh(cached.saved_share * part, "input_share", "what-if: cached batch", *figures)
     elif waiting is not None:
-        judged = weigh(waiting * part, "input_wait_share", "trace: wait for input", *measures)
+        own = share_of_step(spent, evidence)
+        share = waiting * part if own is None else min(waiting * part, own)
+        judged = weigh(share, "input_wait_share", "trace: wait for input", *measures)
     else:
         return None
-    spent = next((measure.value for measure in measures if measure.unit == "ms"), 0.0)
-    return without_gpu(judged, evidence, spent)
+    return without_gpu(judged, evidence, spent or 0.0)
 
 
 def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:
