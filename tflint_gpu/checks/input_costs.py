@@ -29,9 +29,9 @@ AHEAD = ("Prefetch", *PARALLEL_MAPS, *FUSED_MAPS, "ParallelInterleaveV4", "Paral
 def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
 
-    Of `measures`, the first in milliseconds is the cause's own time per step. The run with one cached batch decides
-    where it was made: input that gains nothing when it is free costs nothing. Without it the wait for input counts,
-    of which no cause takes more than its own time.
+    Of `measures`, the first in milliseconds is the cause's own time per step. The run with one cached batch
+    decides where it was made: input that gains nothing when it is free costs nothing. Without it the wait for
+    input counts, of which no cause takes more than its own time.
     """
     spent = next((measure.value for measure in measures if measure.unit == "ms"), None)
     cached = evidence.experiment("cached-batch")
