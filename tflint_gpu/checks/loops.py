@@ -104,6 +104,11 @@ def span(first: Location, last: Location) -> Location:
     return Location(first.path, first.line, first.column, last.line, last.end_column, first.cell)
 
 
+def simulates(program: Program) -> bool:
+    """Say whether some module imports simulated environments: the program is reinforcement learning."""
+    return any(module.packages & set(_ENVIRONMENTS) for module in program.modules)
+
+
 def drives_environment(loop: Loop) -> bool:
     """Say whether the loop steps a simulated environment, as reinforcement learning does."""
     for call in loop.calls:

@@ -55,6 +55,16 @@ def test_quiet_where_an_environment_is_stepped(analyse: Analyse) -> None:
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
 
 
+def test_silent_for_an_optimizer_made_of_optimizers(analyse: Analyse) -> None:
+    text = SETUP + (
+        "class Both(tf.keras.optimizers.Optimizer):\n"
+        "    def __init__(self):\n        self.parts = [tf.keras.optimizers.Adam(), tf.keras.optimizers.SGD()]\n"
+        "    def apply_gradients(self, pairs):\n"
+        "        for part in self.parts:\n            part.apply_gradients(pairs)\n"
+    )
+    assert named(analyse(text), RULE) == []
+
+
 def test_quiet_where_a_picture_is_optimised(analyse: Analyse) -> None:
     text = SETUP + (
         "image = tf.Variable(tf.zeros([1, 8]))\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.loops import adapts, drives_environment, function_of_tape, judge_eager, span
+from tflint_gpu.checks.loops import adapts, drives_environment, function_of_tape, judge_eager, simulates, span
 from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.context import Loop
 from tflint_gpu.program.values import Items, Produced, Value, is_true
@@ -44,7 +44,7 @@ class EagerTrainStep(Check):
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
                 "Put the whole step into a tf.function.",
-                severity=self._severity(step, step.loop),
+                severity=Severity.INFO if simulates(program) else self._severity(step, step.loop),
                 qualname=function.function.qualname if function else step.apply.qualname,
                 related=related,
             )
@@ -64,7 +64,9 @@ def _by_hand(step: Step) -> bool:
     context = step.apply.context
     traced = {"graph", "train-step", "test-step", "dataset"}
     once = step.loop is not None and step.loop.count is not None and step.loop.count <= 1
-    return step.eager and not once and not context.debug and not traced & set(context.regions)
+    # An optimizer that hands its gradients on to others has no tape: it is part of somebody's step, not one.
+    taped = step.tape != step.apply.location or step.apply.callee.endswith(".minimize")
+    return step.eager and taped and not once and not context.debug and not traced & set(context.regions)
 
 
 def _optimizes_inputs(step: Step) -> bool:

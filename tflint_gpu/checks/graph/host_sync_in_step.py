@@ -12,6 +12,7 @@ from tflint_gpu.checks.loops import (
     is_tensor,
     outermost_per_line,
     shows_tensor,
+    simulates,
     step_loops,
 )
 from tflint_gpu.checks.steps import in_training_step
@@ -41,7 +42,7 @@ class HostSyncInStep(Check):
         if not program.target.on_tensorflow:
             return
         for loop in step_loops(program):
-            severity = Severity.INFO if drives_environment(loop) else self.severity
+            severity = Severity.INFO if simulates(program) or drives_environment(loop) else self.severity
             related = (Related(loop.location, "in every round of this loop"),)
             syncs = {id(call): what for call in loop.calls if (what := _sync(call)) and _surely(call, loop)}
             for call in outermost_per_line(call for call in loop.calls if id(call) in syncs):
