@@ -118,6 +118,15 @@ def test_minor_where_one_trace_disappears_in_the_run(rule: Callable[[str], Check
     assert judged.verdict is Verdict.MINOR
 
 
+def test_graph_building_counts_with_the_tracing(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    evidence = evidence_of(step_ms=100.0, functions=(_traced(19),), buckets={"compile": 90.0, "host": 10.0})
+    judged = check.judge(finding_at(check, 4), evidence)
+
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.9)
+
+
 def test_found_again_by_name_where_the_call_is_reported(rule: Callable[[str], Check]) -> None:
     check = rule(RULE)
     judged = check.judge(finding_at(check, 40, name="train_step"), evidence_of(functions=(_traced(19),)))
