@@ -42,40 +42,16 @@ WORTHWHILE = 1.2
 _LITERAL = "A batch of {size} makes tiny kernels: the GPU mostly waits for the next launch. Try {advice}."
 _DEFAULT = "Keras' default batch of 32 on a small dense net leaves the GPU idle between launches. Try 256."
 
+#: Layers of nets that are dense and nothing else.
 _DENSE = frozenset(
     {
-        *(
-            "Dense",
-            "Dropout",
-            "BatchNormalization",
-            "LayerNormalization",
-            "Normalization",
-            "Flatten",
-            "Activation",
-        ),
-        *(
-            "ReLU",
-            "LeakyReLU",
-            "ELU",
-            "PReLU",
-            "Softmax",
-            "Input",
-            "InputLayer",
-            "Rescaling",
-            "Concatenate",
-            "Add",
-        ),
-        *(
-            "Add",
-            "GaussianNoise",
-            "AlphaDropout",
-            "Reshape",
-            "UnitNormalization",
-            "CategoryEncoding",
-            "Discretization",
-        ),
+        *("Dense", "Dropout", "BatchNormalization", "LayerNormalization", "Normalization", "Flatten"),
+        *("Activation", "ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax", "Input", "InputLayer", "Rescaling"),
+        *("Concatenate", "Add", "GaussianNoise", "AlphaDropout", "Reshape", "UnitNormalization"),
+        *("CategoryEncoding", "Discretization"),
     }
 )
+#: Parts of the names of layers whose samples are work enough by themselves.
 _HEAVY = (
     "3D",
     "Transpose",
@@ -84,7 +60,7 @@ _HEAVY = (
     "LSTM",
     "GRU",
     "RNN",
-    "Bidirectional",
+    "Bidirection",
     "Transformer",
     "Conv1D",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import judge_input, part_of, stages_of
-from tflint_gpu.checks.map_functions import reads_files, stateful_cause
+from tflint_gpu.checks.map_functions import is_random, reads_files, stateful_cause
 from tflint_gpu.checks.pipelines import (
     RECORD_READERS,
     all_stages,
@@ -19,6 +19,7 @@ from tflint_gpu.checks.pipelines import (
     several_files,
 )
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
+from tflint_gpu.program.api import position_of
 from tflint_gpu.program.values import External, options_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ _FLAT_MAP = (
 )
 _CSV = "make_csv_dataset reads and parses one file at a time unless num_parallel_reads says more; the GPU waits."
 _MAPPED = "This map reads one file per element and asks for no parallel calls; TensorFlow adds them itself."
+
+#: Sources that read records, with the argument that names their files.
+_FILES_OF = {**dict.fromkeys(RECORD_READERS, "filenames"), "make_csv_dataset": "file_pattern"}
 
 #: Names of the reading stages in the events of the runtime.
 _READING = (
@@ -88,37 +92,24 @@ class SerialFileRead(Check):
 
     def _serial(self, pipeline: Pipeline, stage: Stage, target: Target) -> tuple[str, Severity, Fix | None] | None:
         call = stage.call
-        if stage.op in RECORD_READERS:
-            if parallel_argument(call.argument("num_parallel_reads")) is False and several_files(
-                call.argument("filenames", 0)
-            ):
-                return (
-                    _READER.format(op=stage.op),
-                    Severity.WARNING,
-                    self._fix(call, "num_parallel_reads", "unsafe"),
-                )
-        elif stage.op == "interleave":
-            if asks_parallel(stage) is False and _from_files(stage):
-                soft = is_soft(call.argument("num_parallel_calls"))
-                fix = None if soft else self._fix(call, "num_parallel_calls", "safe")
-                return _INTERLEAVE, Severity.INFO if soft else Severity.WARNING, fix
-        elif stage.op == "flat_map":
-            if _from_files(stage):
-                return _FLAT_MAP, Severity.WARNING, None
-        elif stage.op == "make_csv_dataset":
-            if parallel_argument(call.argument("num_parallel_reads")) is False and several_files(
-                call.argument("file_pattern", 0)
-            ):
-                return _CSV, Severity.WARNING, self._fix(call, "num_parallel_reads", "unsafe")
+        if stage.op in _FILES_OF:
+            serial = parallel_argument(call.argument("num_parallel_reads")) is False
+            if serial and several_files(call.argument(_FILES_OF[stage.op], 0)):
+                message = _CSV if stage.op == "make_csv_dataset" else _READER.format(op=stage.op)
+                return message, Severity.WARNING, self._fix(call, "num_parallel_reads", "unsafe")
+        elif stage.op == "interleave" and asks_parallel(stage) is False and _from_files(stage):
+            soft = is_soft(call.argument("num_parallel_calls"))
+            draws = any(is_random(inner) for inner in stage.calls)
+            fix = None if soft else self._fix(call, "num_parallel_calls", "unsafe" if draws else "safe")
+            return _INTERLEAVE, Severity.INFO if soft else Severity.WARNING, fix
+        elif stage.op == "flat_map" and _from_files(stage):
+            return _FLAT_MAP, Severity.WARNING, None
         elif _maps_files(pipeline, stage, target):
             return _MAPPED, Severity.INFO, self._fix(call, "num_parallel_calls", "safe")
         return None
 
     def _fix(self, call: Call, argument: str, safety: str) -> Fix:
-        positions = {"interleave": {"num_parallel_calls": "3"}, "map": {"num_parallel_calls": "1"}}
-        position = positions.get(call.callee.rpartition(".")[2], {"num_parallel_reads": "3"}).get(argument, "")
-        if call.callee.endswith("make_csv_dataset"):
-            position = ""
+        position = position_of(call.callee, argument)
         return self.change(
             "add-argument",
             call.location,
@@ -126,7 +117,7 @@ class SerialFileRead(Check):
             safety=safety,
             name=argument,
             value="AUTOTUNE",
-            position=position,
+            position="" if position is None else str(position),
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
