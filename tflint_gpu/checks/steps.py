@@ -9,7 +9,7 @@ from tflint_gpu.checks.architecture import is_symbolic, made_of
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
-from tflint_gpu.program.context import Loop, Region, Scope
+from tflint_gpu.program.context import Activation, Loop, Region, Scope
 from tflint_gpu.program.values import (
     Attribute,
     Const,
@@ -18,6 +18,7 @@ from tflint_gpu.program.values import (
     Items,
     Operation,
     Parameter,
+    Produced,
     Tensor,
     constant,
     is_true,
@@ -52,8 +53,6 @@ def in_training_step(call: Call, program: Program) -> bool:
         return False
     if regions & {"train-step", "loss"}:
         return True
-    if "model" in regions:
-        return _of_trained_model(call, program)
     tapes = {step.tape for step in program.steps}
     if any(isinstance(frame, Scope) and frame.kind == "tape" and frame.location in tapes for frame in context):
         return True
@@ -61,20 +60,32 @@ def in_training_step(call: Call, program: Program) -> bool:
     if any(id(owner) in functions for owner in _graph_owners(call)):
         return True
     drivers = {id(step.loop) for step in program.steps if step.loop is not None}
-    return any(id(loop) in drivers for loop in context.loops[:1])
+    if any(id(loop) in drivers for loop in context.loops[:1]):
+        return True
+    return "model" in regions and _of_trained_model(call, program)
 
 
 def _of_trained_model(call: Call, program: Program) -> bool:
     """Say whether an op of a forward pass is trained: one that only a model for export is made of is not.
 
-    A project that trains nothing holds building blocks for one that does.
+    A project that trains nothing it is known by holds building blocks for one that does.
     """
-    region = next(frame for frame in call.context if isinstance(frame, Region))
-    on_its_own = len(call.context.regions) == 1 and region.location == call.location
-    if not on_its_own or not program.trains() or not is_symbolic(call):
-        return True
     trained = [model for model in program.models if model.trained]
-    return any(made_of(model, call) for model in trained)
+    if not program.trains() or not trained:
+        return True
+    outermost = [frame for frame in call.context if isinstance(frame, Region)][-1]
+    if outermost.location == call.location:
+        return not is_symbolic(call) or any(made_of(model, call) for model in trained)
+    for applied in program.calls_to("keras.layers.Layer.__call__"):
+        if applied.location == outermost.location and is_symbolic(applied):
+            return any(made_of(model, applied) for model in trained)
+    function = next(
+        (frame.function for frame in reversed(tuple(call.context)) if isinstance(frame, Activation)), None
+    )
+    owner = function.owner if function else None
+    if owner is None or not owner.is_a("keras.Model"):
+        return True
+    return any(model.instance is not None and model.instance.cls is owner for model in trained)
 
 
 def _graph_owners(call: Call) -> list[object]:
@@ -99,7 +110,7 @@ def slices_by(value: Value, loop: Loop) -> bool:
     for part in walk(value):
         if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
             base, key = part.parents
-            if isinstance(base, Tensor) and any(_drawn_by(inner, loop) for inner in walk(key)):
+            if isinstance(base, Tensor) and _drawn_by(key, loop):
                 cut = isinstance(key, Items) and any(isinstance(inner, Operation) for inner in key.items)
                 if cut or made_by_op(base) or _counts_by_shape(loop) or (loop.count or 0) > _LONGEST_LIST:
                     return True
@@ -110,7 +121,16 @@ def slices_by(value: Value, loop: Loop) -> bool:
 _LONGEST_LIST = 32
 
 #: Ops whose result is a list of tensors, or whatever structure they are given.
-_LISTS = ("tf.split", "tf.GradientTape.", "tf.nest.", "tf.meshgrid", "tf.Tensor.", "tf.data.", "tf.distribute.")
+_LISTS = (
+    "tf.split",
+    "tf.GradientTape.",
+    "tf.nest.",
+    "tf.meshgrid",
+    "tf.dynamic_partition",
+    "tf.Tensor.",
+    "tf.data.",
+    "tf.distribute.",
+)
 
 
 def made_by_op(value: Value | None) -> bool:
@@ -118,17 +138,18 @@ def made_by_op(value: Value | None) -> bool:
     if not isinstance(value, Tensor):
         return False
     if value.origin is None:
-        return len(value.parents) == 2 and not any(
-            isinstance(part, (Element, Items)) for part in value.parents[1:]
-        )
-    return value.origin.callee.startswith(("tf.", "keras.ops.", "keras.backend.")) and not (
-        value.origin.callee.startswith(_LISTS)
-    )
+        return len(value.parents) == 2 and all(isinstance(part, Tensor) for part in value.parents)
+    name = value.origin.callee
+    return name.startswith(("tf.", "keras.ops.", "keras.backend.")) and not name.startswith(_LISTS)
 
 
 def _counts_by_shape(loop: Loop) -> bool:
     """Say whether the loop runs over a dimension: ``range(x.shape[0])``, ``tf.range(tf.shape(x)[0])``."""
-    for part in walk(loop.iterable):
+    drawn = loop.iterable
+    made = drawn.call if isinstance(drawn, Produced) else drawn.origin if isinstance(drawn, Tensor) else None
+    if made is None or made.callee not in ("builtins.range", "tf.range"):
+        return False
+    for part in (inner for argument in made.args for inner in walk(argument)):
         if isinstance(part, Attribute) and part.name == "shape":
             return True
         if isinstance(part, Tensor) and part.origin is not None and part.origin.callee == "tf.shape":
@@ -136,11 +157,17 @@ def _counts_by_shape(loop: Loop) -> bool:
     return False
 
 
-def _drawn_by(value: Value, loop: Loop) -> bool:
-    """Say whether `value` is what `loop` draws: a number of ``range``, or a scalar tensor of ``tf.range``."""
-    if isinstance(value, Element):
-        return value.source is loop.iterable
-    return isinstance(value, Tensor) and len(value.parents) == 1 and value.parents[0] is loop.iterable
+def _drawn_by(key: Value, loop: Loop) -> bool:
+    """Say whether `key` is what `loop` draws, or counts from it: ``i``, ``i + 1``, ``(slice, i)``."""
+    match key:
+        case Element(source=source):
+            return source is loop.iterable
+        case Tensor(parents=(source,)):
+            return source is loop.iterable
+        case Items(items=parts) | Operation(operands=parts):
+            return any(_drawn_by(part, loop) for part in parts)
+        case _:
+            return False
 
 
 def loops_in_step(call: Call) -> list[Loop]:

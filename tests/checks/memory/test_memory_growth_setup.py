@@ -27,6 +27,8 @@ def test_session_options_are_told(analyse: Analyse) -> None:
         "config = tf.compat.v1.ConfigProto()\n"
         "config.gpu_options.allow_growth = True\n"
         "session = tf.compat.v1.Session(config=config)\n"
+        "model = tf.keras.applications.ResNet50(weights=None)\nmodel.compile('adam', 'mse')\n"
+        "model.fit(tf.zeros((512, 224, 224, 3)), tf.zeros((512, 1000)), batch_size=64)\n"
     )
     (found,) = named(analyse(text), NAME)
     assert (found.location.line, found.severity) == (3, Severity.INFO)

@@ -11,7 +11,8 @@ from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Verdict
 from tflint_gpu.program.context import Region, Scope
-from tflint_gpu.program.values import Const
+from tflint_gpu.program.kernels import cpu_only
+from tflint_gpu.program.values import Const, Instance, Produced
 from tflint_gpu.program.views import produced_by
 
 if TYPE_CHECKING:
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
 
 #: Layers that hold no arithmetic worth a device.
 _LIGHT = ("Input", "InputLayer", "Flatten", "Reshape", "Dropout", "Rescaling", "Embedding")
+
+
+#: Calls with arithmetic worth a device; a counter or a learning rate is not.
+_HEAVY = (
+    "keras.layers.Layer.__call__",
+    "keras.Model.__call__",
+    "keras.ops.",
+    "tf.matmul",
+    "tf.einsum",
+    "tf.tensordot",
+    "tf.linalg.",
+    "tf.nn.",
+    "tf.signal.",
+    "tf.image.",
+)
 
 
 class ForcedCpuPlacement(Check):
@@ -44,10 +60,11 @@ class ForcedCpuPlacement(Check):
         for step in program.steps:
             if scope := cpu_scope(step.apply):
                 yield self._at(scope, step.apply, "the training step", "it")
+        tables = {id(scope) for call in program.calls if _keeps_table(call) and (scope := _scope_inside(call))}
         for call in program.calls:
-            if call.callee.startswith(("tf.", "keras.layers.Layer.")) and call.context.region:
+            if call.callee.startswith(_HEAVY) and call.context.region and cpu_only(call.callee, call) is None:
                 scope = _scope_inside(call)
-                if scope and in_training_step(call, program) and not _keeps_table(call):
+                if scope and in_training_step(call, program) and id(scope) not in tables:
                     yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
 
     def _model(self, model: Model, program: Program) -> Iterator[Finding]:
@@ -123,7 +140,10 @@ def _scope_inside(call: Call) -> Scope | None:
 
 def _keeps_table(call: Call) -> bool:
     """Say whether `call` looks rows up: a table too large for the GPU is kept on the host on purpose."""
-    return "lookup" in call.callee or call.callee in ("tf.gather", "tf.Variable")
+    layer = call.receiver
+    made = layer.callee if isinstance(layer, Produced) else layer.cls.name if isinstance(layer, Instance) else ""
+    words = f"{call.callee} {made}".lower()
+    return any(word in words for word in ("embed", "lookup", "gather"))
 
 
 def _built_in_place(model: Model, program: Program) -> bool:

@@ -17,7 +17,8 @@ from tflint_gpu.checks.steps import (
 )
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity
-from tflint_gpu.program.values import Items, Produced, Tensor, constant, walk
+from tflint_gpu.program.values import Instance, Items, Produced, Tensor, constant, walk
+from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ CARRIED = (
 #: Rounds up to which a loop is no loop worth a word: critic steps, scales of a pyramid, colour channels.
 FEW = 4
 
-#: Beyond this many rounds a critic's or an inner optimizer's constant number of steps is no longer plausible.
+#: Rounds up to which a comprehension is told softly: levels of a pyramid, heads.
+SOME = 8
+
 _RANGES = ("builtins.range", "tf.range", "builtins.enumerate", "builtins.zip")
 
 
@@ -96,11 +99,11 @@ class MapFnInStep(Check):
         for loop in program.loops:
             if loop.count is not None and loop.count <= FEW:
                 continue
-            sliced = next((call for call in loop.calls if _takes_slice(call, loop)), None)
+            sliced = next((call for call in loop.calls if _takes_slice(call, loop) and not _own_layer(call)), None)
             if sliced is None or loop not in loops_in_step(sliced) or not in_training_step(sliced, program):
                 continue
             # A comprehension carries no state from round to round; a statement may be a true recurrence.
-            apart = loop.kind not in ("for", "while")
+            apart = loop.kind == "comprehension" and (loop.count is None or loop.count > SOME)
             message = (
                 "this loop takes a tensor apart slice by slice, so each round launches small kernels and the GPU "
                 "idles between; work on the whole tensor at once"
@@ -131,6 +134,13 @@ def _rounds(elems: Value | None) -> int | None:
         count = constant(elems.origin.args[-1]) if len(elems.origin.args) == 1 else None
         return count if isinstance(count, int) else None
     return None
+
+
+def _own_layer(call: Call) -> bool:
+    """Say whether `call` applies a layer that each round has of its own: experts, heads, towers."""
+    layer = call.receiver
+    made = layer.call if isinstance(layer, (Produced, Model, Instance)) else None
+    return made is not None and call.callee.endswith("__call__") and bool(made.context.all_loops)
 
 
 def _takes_slice(call: Call, loop: Loop) -> bool:

@@ -96,6 +96,8 @@ class MemoryGrowthSetup(Check):
             program.calls_to(GROWTH, "tf.compat.v1.disable_eager_execution", "tf.compat.v1.disable_v2_behavior")
         ):
             return
+        if not program.trains() or not any("compat" in module.source.text for module in program.modules):
+            return  # written for TensorFlow 1, where the session is all there is
         for call in program.calls_to("tf.compat.v1.GPUOptions", "builtins.setattr"):
             if _allows_growth(call) and not call.context.debug:
                 yield self.at(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.loops import in_every_round
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
@@ -85,7 +86,7 @@ class ModelRebuiltInLoop(Check):
             if loop is None or loop.kind == "comprehension" or (loop.count is not None and loop.count <= STAGES):
                 continue
             used = any(call.callee in _USES and call.receiver is model for call in loop.calls)
-            if used and not _clears(loop) and not _differs(_arguments(made), loop):
+            if used and in_every_round(made, loop) and not _clears(loop) and not _differs(_arguments(made), loop):
                 yield self._in_loop(
                     made,
                     loop,
@@ -98,8 +99,9 @@ class ModelRebuiltInLoop(Check):
             model = call.receiver
             if not isinstance(model, Model) or not model.trained or call.context.debug:
                 continue
-            built = model.call.context.all_loops if model.call else ()
-            loop = next((loop for loop in call.context.all_loops if loop not in built), None)
+            if model.call is not None and model.call.context.all_loops:
+                continue  # one of several models: each may be compiled once
+            loop = next(iter(call.context.all_loops), None)
             if loop is None or not _trains(loop) or _clears(loop):
                 continue
             if loop.count is None or loop.count > STAGES:
@@ -137,8 +139,9 @@ class ModelRebuiltInLoop(Check):
             if run.kind != "fit" or call is None or call.context.debug or run.model is None:
                 continue
             loop = next(iter(call.context.loops), None)
-            built = run.model.call.context.all_loops if run.model.call else ()
-            if loop is None or loop in built or (loop.count is not None and loop.count <= FOLDS):
+            if loop is None or (run.model.call and run.model.call.context.all_loops):
+                continue
+            if loop.count is not None and loop.count <= FOLDS:
                 continue
             if _epochs(run) == 1 and "initial_epoch" not in call.kwargs and not _differs(_arguments(call), loop):
                 yield self._in_loop(
