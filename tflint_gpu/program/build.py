@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import api, attributes, imports, training
@@ -46,7 +45,7 @@ def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes,
     A group in which no file holds one of `needles` (none: any file) is left out: no rule could fire on it.
     """
     built = Built()
-    sources: dict[PurePosixPath, Source] = {}
+    sources: dict[str, Source] = {}
     for file in files:
         try:
             read = file.read()
@@ -54,7 +53,7 @@ def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes,
             built.errors.append(problem.error)
             continue
         for source in (read, *read.written):
-            sources.setdefault(PurePosixPath(source.name or source.path), source)
+            sources.setdefault(source.name or source.path, source)
     index = ModuleIndex(sources)
     for group in _groups(index, sources):
         if _relevant(group, sources, needles):
@@ -62,38 +61,36 @@ def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes,
     return built
 
 
-def _groups(index: ModuleIndex, sources: dict[PurePosixPath, Source]) -> Iterator[list[PurePosixPath]]:
+def _groups(index: ModuleIndex, sources: dict[str, Source]) -> Iterator[list[str]]:
     """Yield the files in groups connected by imports, each in the order of its paths."""
     parent = {path: path for path in sources}
 
-    def root(path: PurePosixPath) -> PurePosixPath:
+    def root(path: str) -> str:
         while parent[path] != path:
             parent[path] = parent[parent[path]]
             path = parent[path]
         return path
 
     for path, source in sources.items():
-        for neighbour in index.neighbours(str(path), source.text):
+        for neighbour in index.neighbours(path, source.text):
             if neighbour in parent:
                 parent[root(neighbour)] = root(path)
-    groups: dict[PurePosixPath, list[PurePosixPath]] = {}
+    groups: dict[str, list[str]] = {}
     for path in sorted(sources):
         groups.setdefault(root(path), []).append(path)
     yield from groups.values()
 
 
-def _relevant(
-    group: list[PurePosixPath], sources: dict[PurePosixPath, Source], needles: tuple[bytes, ...]
-) -> bool:
+def _relevant(group: list[str], sources: dict[str, Source], needles: tuple[bytes, ...]) -> bool:
     texts = [sources[path].text.encode("utf-8", "surrogatepass") for path in group]
     framework = any(name in text for text in texts for name in FRAMEWORKS)
     return framework and (not needles or any(needle in text for text in texts for needle in needles))
 
 
 def _run(
-    group: list[PurePosixPath],
+    group: list[str],
     index: ModuleIndex,
-    sources: dict[PurePosixPath, Source],
+    sources: dict[str, Source],
     settings: Settings,
     errors: list[Error],
 ) -> Program:
@@ -118,9 +115,9 @@ def _run(
     return program
 
 
-def _module(path: PurePosixPath, source: Source) -> Module:
-    name = ".".join(path.with_suffix("").parts)
-    return Module(str(path), name.removesuffix(".__init__"), source, packages=packages_of(source.text))
+def _module(path: str, source: Source) -> Module:
+    name = path.removesuffix(".py").removesuffix(".ipynb").replace("/", ".")
+    return Module(path, name.removesuffix(".__init__"), source, packages=packages_of(source.text))
 
 
 def _holds_framework(module: Module) -> bool:

@@ -246,11 +246,17 @@ def _yield_from(machine: Machine, state: State, node: ast.YieldFrom) -> Value:
     return Unknown("returned")
 
 
-def is_generator(node: Any) -> bool:
-    """Say whether a function's own body yields."""
+def is_generator(function: Function) -> bool:
+    """Say whether the own body of `function` yields."""
+    node = function.node
     known = getattr(node, "is_generator", None)
     if known is None:
-        known = not isinstance(node, ast.Lambda) and any(_yields(child) for child in node.body)
+        # The text is asked first: walking every function for a rare word costs more than running it.
+        known = (
+            not isinstance(node, ast.Lambda)
+            and function.module.says("yield", node)
+            and any(_yields(child) for child in node.body)
+        )
         node.is_generator = known
     return bool(known)
 

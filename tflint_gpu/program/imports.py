@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from tflint_gpu.program.context import Context
 from tflint_gpu.program.names import canonical, member
 from tflint_gpu.program.state import State
 from tflint_gpu.program.values import (
@@ -80,10 +80,10 @@ def _is_library(name: str) -> bool:
 
 def submodule(machine: Machine, module: Module, name: str) -> Module | None:
     """Return the module `name` of the package that `module` is, None where there is none."""
-    path = PurePosixPath(module.path)
-    if path.name != "__init__.py":
+    folder, _, file = module.path.rpartition("__init__.py")
+    if file or not module.path.endswith("__init__.py"):
         return None
-    for candidate in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
+    for candidate in (f"{folder}{name}.py", f"{folder}{name}/__init__.py"):
         found = machine.module_at(candidate)
         if found is not None:
             run_module(machine, found)
@@ -93,8 +93,6 @@ def submodule(machine: Machine, module: Module, name: str) -> Module | None:
 
 def run_module(machine: Machine, module: Module) -> None:
     """Execute the body of `module` once; one that does not parse defines nothing."""
-    from tflint_gpu.program.context import Context
-
     if module.executed:
         return
     module.executed = True
@@ -110,7 +108,6 @@ def run_module(machine: Machine, module: Module) -> None:
 
 def member_of(machine: Machine, module: Module, name: str) -> Value:
     """Return what ``module.name`` is for a module of the project, running the module first."""
-
     run_module(machine, module)
     if name in module.names:
         return module.names[name]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Functions followed into one another.
 MAX_DEPTH = 24
 #: Times that one function is followed with different arguments in one program.
-MAX_VISITS = 40
+MAX_VISITS = 12
 #: Expressions evaluated in one program, per line of its text, with a floor for short ones.
 WORK_PER_LINE = 120
 WORK_FLOOR = 60_000
@@ -114,12 +114,12 @@ class Machine:
 
     def namespace_package(self, folder: Any, name: str) -> Module:
         """Return an empty module for a folder that is a package without ``__init__.py``."""
-        path = folder / "__init__.py"
+        path = f"{folder}/__init__.py"
         if path not in self.modules:
             from tflint_gpu.program.modules import Module as Empty
             from tflint_gpu.source.files import Source
 
-            self.modules[path] = Empty(str(path), name, Source(str(path), ""), executed=True)
+            self.modules[path] = Empty(path, name, Source(path, ""), executed=True)
         return self.modules[path]
 
     def model_for(self, location: Location) -> Model:
@@ -204,7 +204,7 @@ class Machine:
         node = function.node
         if isinstance(node, ast.Lambda):
             return self.evaluate(node.body, state)
-        if evaluate.is_generator(node):
+        if evaluate.is_generator(function):
             return Generator(function, state)
         self.execute(node.body, state)
         if not state.returns:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.findings import Location
@@ -38,6 +38,7 @@ class Module:
     #: Cells and files that could not be read as Python, as they are met.
     errors: list[Error] = field(default_factory=list)
     _tree: ast.Module | None = None
+    _lines_with: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def is_test(self) -> bool:
@@ -53,6 +54,15 @@ class Module:
             except ReadError as problem:
                 self.errors.append(problem.error)
         return self._tree
+
+    def says(self, word: str, node: Any) -> bool:
+        """Say whether `word` stands anywhere in the lines of `node`."""
+        if word not in self._lines_with:
+            lines = enumerate(self.source.lines, 1) if word in self.source.text else ()
+            self._lines_with[word] = [number for number, line in lines if word in line]
+        numbers = self._lines_with[word]
+        first = bisect_left(numbers, node.lineno)
+        return first < len(numbers) and numbers[first] <= node.end_lineno
 
     def drop_tree(self) -> None:
         """Forget the tree, which weighs far more than what was learnt from it."""
@@ -98,54 +108,58 @@ def packages_of(text: str) -> frozenset[str]:
 
 
 class ModuleIndex:
-    """Which file of the project an import means."""
+    """Which file of the project an import means. Paths are relative, with forward slashes."""
 
-    def __init__(self, paths: Iterable[PurePosixPath]) -> None:
+    def __init__(self, paths: Iterable[str]) -> None:
         self.files = frozenset(paths)
-        self._found: dict[tuple[PurePosixPath, str], PurePosixPath | None] = {}
-        self._folders = {folder for path in self.files for folder in path.parents}
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
+        self._folders = {""} | {folder for path in self.files for folder in _folders_of(path)}
 
-    def resolve(self, importer: str, dots: int, module: str) -> PurePosixPath | None:
+    def resolve(self, importer: str, dots: int, module: str) -> str | None:
         """Return the path of `module` as `importer` means it, None where it is outside the project."""
-        folder = PurePosixPath(importer).parent
+        folder = _folder(importer)
         if dots:
             for _ in range(dots - 1):
-                folder = folder.parent
+                folder = _folder(folder)
             return self._in(folder, module)
         key = (folder, module)
         if key not in self._found:
-            self._found[key] = next(
-                (path for base in self._roots(folder) if (path := self._in(base, module)) is not None), None
-            )
+            candidates = (self._in(base, module) for base in self._roots_of(folder))
+            self._found[key] = next((path for path in candidates if path is not None), None)
         return self._found[key]
 
-    def _roots(self, folder: PurePosixPath) -> Iterator[PurePosixPath]:
-        for base in (folder, *folder.parents):
-            yield base
-            for layout in ("src", "lib", "python"):
-                if base / layout in self._folders:
-                    yield base / layout
+    def _roots_of(self, folder: str) -> tuple[str, ...]:
+        """Return the folders that an absolute import from `folder` may start in, the nearest first."""
+        if folder not in self._roots:
+            roots: list[str] = []
+            for base in (folder, *_folders_of(folder), ""):
+                if base not in roots:
+                    roots.append(base)
+                    layouts = (_join(base, layout) for layout in ("src", "lib", "python"))
+                    roots.extend(layout for layout in layouts if layout in self._folders)
+            self._roots[folder] = tuple(roots)
+        return self._roots[folder]
 
-    def _in(self, folder: PurePosixPath, module: str) -> PurePosixPath | None:
-        base = folder.joinpath(*module.split(".")) if module else folder
-        for path in (base.with_name(base.name + ".py") if module else None, base / "__init__.py"):
-            if path is not None and path in self.files:
-                return path
-        return None
+    def _in(self, folder: str, module: str) -> str | None:
+        base = _join(folder, module.replace(".", "/")) if module else folder
+        if module and base + ".py" in self.files:
+            return base + ".py"
+        package = _join(base, "__init__.py")
+        return package if package in self.files else None
 
-    def is_package(self, importer: str, dots: int, module: str) -> PurePosixPath | None:
+    def is_package(self, importer: str, dots: int, module: str) -> str | None:
         """Return the folder that a namespace package (one without ``__init__``) would be."""
-        folder = PurePosixPath(importer).parent
+        folder = _folder(importer)
         for _ in range(max(0, dots - 1)):
-            folder = folder.parent
-        bases = [folder] if dots else self._roots(folder)
-        for base in bases:
-            candidate = base.joinpath(*module.split(".")) if module else base
-            if candidate in self._folders and candidate != PurePosixPath("."):
+            folder = _folder(folder)
+        for base in [folder] if dots else self._roots_of(folder):
+            candidate = _join(base, module.replace(".", "/")) if module else base
+            if candidate in self._folders and candidate:
                 return candidate
         return None
 
-    def neighbours(self, path: str, text: str) -> Iterator[PurePosixPath]:
+    def neighbours(self, path: str, text: str) -> Iterator[str]:
         """Yield the project files that `text` seems to import."""
         for dots, module, names in imports_of(text):
             found = self.resolve(path, dots, module)
@@ -155,3 +169,17 @@ class ModuleIndex:
                 deeper = self.resolve(path, dots, f"{module}.{name}" if module else name)
                 if deeper is not None:
                     yield deeper
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = _folder(path)
+        yield path
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

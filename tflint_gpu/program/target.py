@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from tflint_gpu.source.requirements import find_requirement_files
 
 if TYPE_CHECKING:
-    from pathlib import PurePosixPath
-
     from tflint_gpu.config import Settings
     from tflint_gpu.program.views import Requirement
     from tflint_gpu.source.files import Source
@@ -63,7 +61,7 @@ class Target:
 
 
 def find_target(
-    paths: Iterable[PurePosixPath], sources: Mapping[PurePosixPath, Source], settings: Settings
+    paths: Iterable[str], sources: Mapping[str, Source], settings: Settings
 ) -> tuple[Target, list[Requirement]]:
     """Return what the files at `paths` are meant for, and the requirement lines that say so.
 
@@ -83,12 +81,12 @@ def find_target(
     ), requirements
 
 
-def _requirements(paths: Sequence[PurePosixPath]) -> list[Requirement]:
+def _requirements(paths: Sequence[str]) -> list[Requirement]:
     """Return the requirement lines that hold for the folders of `paths`, each file's once."""
     from tflint_gpu.program.requirements import read_requirements
 
     files: dict[Path, None] = {}
-    for folder in sorted({path.parent for path in paths}):
+    for folder in sorted({path.rpartition("/")[0] for path in paths}):
         files.update(dict.fromkeys(find_requirement_files(Path(folder))))
     return [requirement for file in files for requirement in read_requirements(file)]
 

@@ -371,6 +371,9 @@ class Call:
 #: Branches that are joined beyond this number make the value unknown.
 MAX_CHOICES = 4
 
+#: How many of the values that one was computed from are looked at: a tensor deep in a model has thousands.
+MAX_ORIGINS = 200
+
 
 def options_of(value: Value | None) -> tuple[Value, ...]:
     """Return the alternatives of a `Choice`, or the value alone; nothing for None."""
@@ -395,10 +398,10 @@ def is_external(value: Value | None, *names: str) -> bool:
 
 
 def walk(value: Value | None) -> Iterator[Value]:
-    """Yield `value` and every value it was computed from, each once."""
+    """Yield `value` and the values it was computed from, each once, at most `MAX_ORIGINS` of them."""
     seen: set[int] = set()
     stack = [value]
-    while stack:
+    while stack and len(seen) < MAX_ORIGINS:
         top = stack.pop()
         if top is None or id(top) in seen:
             continue
