@@ -32,7 +32,7 @@ class FunctionRetracing(Check):
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a function and cause."""
-        if not program.target.on_tensorflow:
+        if not program.target.on_tensorflow or not program.functions:
             return
         epochs = epoch_functions(program)
         for function in program.functions:

@@ -89,7 +89,7 @@ class Float64Compute(Check):
 
     def _severity(self, program: Program) -> Severity:
         """Lower the voice where the program does numerics that may need the digits."""
-        if any(call.callee.startswith(_NEEDS_DIGITS) for call in program.calls):
+        if any(callee.startswith(_NEEDS_DIGITS) for callee in {call.callee for call in program.calls}):
             return Severity.INFO
         return self.severity
 

@@ -62,7 +62,8 @@ class MixedPrecisionOff(Check):
 def _decided(program: Program) -> bool:
     if any(setting.name == "TF_ENABLE_AUTO_MIXED_PRECISION" for setting in program.settings):
         return True
-    return any(word in call.callee for call in program.calls for word in _DECISIONS)
+    callees = {call.callee for call in program.calls}
+    return any(word in callee for callee in callees for word in _DECISIONS)
 
 
 def _has_dtype(layer: Call) -> bool:
