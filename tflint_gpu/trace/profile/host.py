@@ -92,8 +92,13 @@ class HostTrace:
     end: int | None = None
 
     def add(self, kind: Kind, start: int, end: int, group: int | None) -> None:
-        """Note that the host spent ``[start, end)`` on `kind`."""
-        self.waits[kind, group if self.grouped else None].append((start, end))
+        """Note that the host spent ``[start, end)`` on `kind`; an interval inside the last one adds nothing."""
+        known = self.waits[kind, group if self.grouped else None]
+        if known and known[-1][0] <= start <= known[-1][1]:
+            if end > known[-1][1]:
+                known[-1] = (known[-1][0], end)
+        else:
+            known.append((start, end))
 
     def intervals(self, kind: Kind, group: int | None) -> list[Interval]:
         """Return the intervals of `kind` that belong to `group`; all of them where the file does not group."""
@@ -112,6 +117,8 @@ class _Open:
     nested_ps: int = 0
 
 
+#: Room for a duration below an offset in one sort key: 2**60 ps are 13 days.
+_DURATION_BITS = 60
 _OUTSIDE = _Open(0, Kind.NOISE)
 _NO_STATS: dict[str, Any] = {}
 
@@ -138,16 +145,19 @@ class _Thread:
         self.last_stage: tuple[int | None, str] = (None, "")
 
     def read(self) -> None:
-        wanted = [event for event in self.line.events if self._kind(event) is not Kind.NOISE]
-        wanted.sort(key=lambda event: (event.offset_ps, -event.duration_ps))
-        for event in wanted:
+        events = self.line.events
+        # Numbers, not events: a thread may hold millions, and each event would become a Python object that stays.
+        wanted = [at for at, event in enumerate(events) if self._kind(event) is not Kind.NOISE]
+        wanted.sort(key=lambda at: (events[at].offset_ps << _DURATION_BITS) - events[at].duration_ps)
+        for at in wanted:
+            event = events[at]
             start = self.line.base_ps + event.offset_ps
             if self.stack and self.stack[-1].end <= start:
                 self._close(start)
             self._event(event, self.kinds[event.metadata_id], start, start + event.duration_ps)
         self._close(None)
         if wanted:
-            begin = self.line.base_ps + wanted[0].offset_ps
+            begin = self.line.base_ps + events[wanted[0]].offset_ps
             trace = self.trace
             trace.begin = begin if trace.begin is None else min(trace.begin, begin)
             trace.end = self.end if trace.end is None else max(trace.end, self.end)

@@ -17,6 +17,9 @@ from tflint_gpu.trace.profile.messages import message
 _VALUES = ("uint64_value", "int64_value", "str_value", "ref_value", "double_value", "bytes_value")
 #: How protobuf writes "field 1, a varint": what every XStat begins with.
 _ID_TAG = 0x08
+#: "Field 3" and "field 4, a varint": the integers of an XStat.
+_INT64_TAG = 0x20
+_INTEGER_TAGS = (0x18, _INT64_TAG)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Plane:
         parse, names = message("XStat").FromString, self.stat_names
         if wanted is None:
             return dict([_pair(parse(raw), names) for raw in event.stats])
-        return dict([_pair(parse(raw), names) for raw in event.stats if names.get(_number(raw)) in wanted])
+        return dict([_fast_pair(raw, names) for raw in event.stats if names.get(_number(raw)) in wanted])
 
 
 def read_space(path: Path) -> list[Plane]:
@@ -119,6 +122,18 @@ def _number(stat: bytes) -> int:
     if stat[0] != _ID_TAG:
         return int(message("XStat").FromString(stat).metadata_id)
     return stat[1] if stat[1] < 128 else (stat[1] & 127) | (stat[2] << 7)
+
+
+def _fast_pair(stat: bytes, stat_names: dict[int, str]) -> tuple[str, Any]:
+    """Return what `_pair` does, of a serialised stat: an integer, which most are, without a protobuf object."""
+    if stat[0] == _ID_TAG and stat[1] < 128 and stat[2] in _INTEGER_TAGS:
+        value = shift = 0
+        for byte in stat[3:]:
+            value |= (byte & 127) << shift
+            shift += 7
+        signed = stat[2] == _INT64_TAG and value >= 1 << 63
+        return stat_names.get(stat[1], ""), value - (1 << 64) if signed else value
+    return _pair(message("XStat").FromString(stat), stat_names)
 
 
 def _text(raw: bytes) -> str:
