@@ -225,13 +225,22 @@ def _counts(source: Value, index: int | None) -> bool:
     return source.callee in ("builtins.range", "itertools.count")
 
 
-def is_memoised(context: Context) -> bool:
-    """Say whether a function on the way here keeps its results, as ``functools.lru_cache`` does."""
-    return any(
+def is_memoised(made: Call) -> bool:
+    """Say whether what `made` makes may be kept: a cache decorates a function on the way, or an ``if`` is around.
+
+    The text of the branch counts, not its outcome: ``if self.step is None`` holds in the first round alone.
+    """
+    activations = made.context.activations
+    cached = any(
         "cache" in ast.unparse(decorator)
-        for frame in context.activations
+        for frame in activations
         for decorator in getattr(frame.function.node, "decorator_list", ())
     )
+    if cached or not activations:
+        return cached
+    function = activations[0].function
+    branches = (part for part in ast.walk(function.node) if isinstance(part, ast.If))
+    return any(contains(function.module.location(branch), made.location) for branch in branches)
 
 
 def epoch_functions(program: Program) -> set[Call]:

@@ -84,6 +84,11 @@ def test_packages(analyse: Analyse, path: str, lines: str, count: int) -> None:
     assert len(named(analyse({path: lines, "train.py": SETUP + FIT}), RULE)) == count
 
 
+def test_silent_where_another_file_is_for_gpus(analyse: Analyse) -> None:
+    files = {"requirements.txt": "tensorflow-cpu>=2.16\n", "requirements-cuda.txt": "tensorflow[and-cuda]>=2.16\n"}
+    assert named(analyse({**files, "train.py": SETUP + FIT}), RULE) == []
+
+
 SEEN = Samples(count=9, memory_total_bytes=1 << 35)
 
 

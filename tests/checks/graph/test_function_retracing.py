@@ -96,6 +96,20 @@ def test_silent_where_the_function_is_kept(analyse: Analyse) -> None:
     assert named(analyse(text), RULE) == []
 
 
+def test_silent_where_a_flag_lets_it_be_made_once(analyse: Analyse) -> None:
+    text = SETUP + (
+        "class Trainer:\n"
+        "    def __init__(self):\n        self.ready = False\n"
+        "    def train_on(self, x):\n"
+        "        if self.ready is False:\n"
+        "            self.step = tf.function(lambda x: model(x))\n            self.ready = True\n"
+        "        return self.step(x)\n"
+        "trainer = Trainer()\n"
+        "for x, y in ds:\n    trainer.train_on(x)\n"
+    )
+    assert named(analyse(text), RULE) == []
+
+
 def _traced(again: int, trace_ms: float | None = 400.0) -> TracedFunction:
     return TracedFunction("train_step", 1 + again, again, 20, spot=Spot("train.py", 4), trace_ms=trace_ms)
 

@@ -14,7 +14,7 @@ from tflint_gpu.program.values import Call, Const, Items, Mapping
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context
-    from tflint_gpu.program.views import Program, Requirement
+    from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
 _MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
@@ -76,11 +76,12 @@ class GpuNotVisible(Check):
         yield from self._packages(program)
 
     def _packages(self, program: Program) -> Iterator[Finding]:
+        # Two files, one for CPUs and one for GPUs, are a choice and no mistake.
+        chosen = any(requirement.name in _GPU_BUILDS for requirement in program.requirements)
         for requirement in program.requirements:
-            others = [other.name for other in program.requirements if _same_file(other, requirement)]
             if requirement.marker or _OTHER_USE.search(requirement.location.path):
                 continue
-            if requirement.name in _CPU_BUILDS and not any(name in _GPU_BUILDS for name in others):
+            if requirement.name in _CPU_BUILDS and not chosen:
                 yield self.at(
                     requirement.location,
                     f"{requirement.name} has no GPU code: training runs on the CPU whatever is installed beside "
@@ -160,10 +161,6 @@ def _counts_no_gpu(call: Call) -> bool:
         return False
     value = counts.items.get("GPU")
     return isinstance(value, Const) and value.value == 0 and not value.soft
-
-
-def _same_file(one: Requirement, other: Requirement) -> bool:
-    return one.location.path == other.location.path
 
 
 def _newer_than_package(specifier: str) -> bool:

@@ -105,7 +105,7 @@ class FunctionRetracing(Check):
 def _made_anew(function: GraphFunction) -> Loop | None:
     """Return the loop that makes the function again in every round and calls what it made only in that round."""
     made = function.made.context
-    if not function.calls or is_memoised(made):
+    if not function.calls or is_memoised(function.made):
         return None
     loop = None
     for frame in made:
