@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.trace.whatif import Arm, applicable, compare, explore, settled, target_of
+from tflint_gpu.trace.whatif import Arm, answered, applicable, compare, explore, from_arms, settled, target_of
 
 SPOT = {"path": "train.py", "line": 9, "cell": None, "function": ""}
 
@@ -57,7 +57,7 @@ def test_single_runs_are_told() -> None:
     one = Arm("", [44.5], steps)
     other = Arm("cached-batch", [22.2], [each / 2 for each in steps])
     result = compare(one, other)
-    assert "One run each" in result.note
+    assert "A single run" in result.note
     assert result.low < result.speedup < result.high
 
 
@@ -129,3 +129,22 @@ def test_the_target_names_loop_batching_and_functions() -> None:
     found["functions"] = [{"trains": True, "spot": SPOT}, {"trains": False, "spot": SPOT}]
     target = target_of(found)
     assert (target["kind"], target["batch"], target["functions"]) == ("fit", SPOT, [SPOT])
+
+
+def test_what_a_child_tried_itself() -> None:
+    def tried(*medians: float, problem: str = "") -> dict[str, Any]:
+        return {"medians": list(medians), "times": list(medians) * 5, "problem": problem}
+
+    arms = {
+        "": tried(40.0, 40.2, 39.9),
+        "cached-batch": tried(20.0, 20.1, 20.2),
+        "batch-x2": tried(),
+        "xla": tried(problem="the change does not apply to this training"),
+        "batch-x4": tried(problem="the run failed with ResourceExhaustedError: OOM"),
+    }
+    (result,), notes = from_arms(arms)
+    assert (result.change, result.repeats, result.gain) == ("cached-batch", 3, True)
+    assert [note.split(":")[0] for note in notes] == ["what-if batch-x2", "what-if batch-x4"]
+    assert [change for change in arms if change and not answered(change, arms)] == ["xla"]
+    assert from_arms({}) == ((), ())
+    assert not answered("cached-batch", {"": tried(), "cached-batch": tried()})

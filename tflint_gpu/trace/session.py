@@ -259,7 +259,7 @@ def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tu
     done, notes = whatif.from_arms(baseline.arms)
     possible = whatif.applicable(report)
     wanted = [change for change in possible if job.changes is None or change in job.changes]
-    wanted = [change for change in wanted if change not in baseline.arms or not baseline.arms[""]["medians"]]
+    wanted = [change for change in wanted if not whatif.answered(change, baseline.arms)]
     budget = job.budget - (baseline.spent if baseline.arms else 0.0)
     if not wanted or budget <= 0:
         return done, notes

@@ -74,20 +74,20 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
     """Return the speedup of `changed` over `baseline` with its 95 % interval.
 
     The interval is Student's over the logarithms of the runs' medians, with one variance for both arms; with
-    single runs it is that of the medians' own errors, and the note says so.
+    a single run it is that of the medians' own errors, and the note says so.
     """
     base = [math.log(value) for value in baseline.medians]
     new = [math.log(value) for value in changed.medians]
     difference = statistics.fmean(base) - statistics.fmean(new)
     freedom = len(base) + len(new) - 2
     note = changed.note
-    if freedom > 0:
+    if min(len(base), len(new)) >= LEAST:
         squares = sum((value - statistics.fmean(arm)) ** 2 for arm in (base, new) for value in arm)
         error = math.sqrt(squares / freedom * (1 / len(base) + 1 / len(new)))
         half = _T[min(freedom, len(_T)) - 1] * error
     else:
         half = 1.96 * math.hypot(median_error(baseline.times), median_error(changed.times))
-        note = f"{note} One run each: the interval is that of the steps within it.".strip()
+        note = f"{note} A single run: the interval is that of the steps within it.".strip()
     speedup = math.exp(difference)
     low, high = math.exp(difference - half), math.exp(difference + half)
     return WhatIf(
@@ -119,6 +119,13 @@ def settled(baseline: Arm, arm: Arm) -> bool:
         return False
     result = compare(baseline, arm)
     return result.low > 1.0 or result.high < 1.0 or result.spread < FINE
+
+
+def answered(change: str, arms: dict[str, dict[str, Any]]) -> bool:
+    """Say whether a child that tried changes itself has told what there is to tell of `change`."""
+    if change not in arms or not arms[""]["medians"]:
+        return False
+    return NOT_HERE not in arms[change]["problem"]
 
 
 def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:

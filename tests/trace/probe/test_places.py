@@ -77,3 +77,21 @@ def test_lines_are_recorded_until_told_to_stop(places: Places, tmp_path: Path) -
     later = compile("y = 1\n", str(tmp_path / "later.py"), "exec")
     exec(later, names)
     assert lines.report() == {"train.py": [1, 2, 3, 7]}
+
+
+LOOPS = """
+def once():
+    return ask()
+
+
+once()
+for name in (1,):
+    once()
+found = [once() for _ in (1,)]
+"""
+
+
+def test_calls_in_loops_are_told_from_others(places: Places, tmp_path: Path) -> None:
+    found: list[bool] = []
+    run(tmp_path, "train.py", LOOPS, ask=lambda: found.append(places.in_loop()))
+    assert found == [False, True, True]

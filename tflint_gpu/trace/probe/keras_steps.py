@@ -196,7 +196,8 @@ class KerasWatch:
     def _shorten(self, arguments, given, track):
         epochs = arguments.get("epochs") or 1
         steps = arguments.get("steps_per_epoch") or length_of(given, track.batch_size, arguments)
-        if steps:
+        # A fit in a loop may come again, and what its repetition costs is to be seen.
+        if steps and not self.run.places.in_loop():
             self.run.clock.limits.shorten(epochs * steps)
 
     def _extend(self, track, arguments):

@@ -28,7 +28,7 @@ BOOKKEEPING = frozenset(
     VarIsInitializedOp DestroyResourceOp SaveV2 RestoreV2 MergeV2Checkpoints ShardedFilename Shape ShapeN Size
     Rank BroadcastGradientArgs BroadcastArgs ConcatOffset OptionalHasValue OptionalGetValue OptionalFromValue
     OptionalNone FakeParam ReadVariableOp HashTableV2 MutableHashTableV2 MutableDenseHashTableV2
-    """.split()  # noqa: SIM905 - a list of words reads better so
+    """.split()
 )
 BOOKKEEPING_WORDS = ("Dataset", "Iterator", "Summary")
 #: These run Python, whatever device TensorFlow registers them for.

@@ -1,5 +1,7 @@
 """Which files are the user's project, and which of their lines a call came from."""
 
+import ast
+import linecache
 import os
 import re
 import sys
@@ -25,6 +27,7 @@ class Places:
         self.cells = dict(cells or {})
         self.kinds = {}
         self.relative = {}
+        self.loops = {}
         #: Lines of AutoGraph's generated files and where each comes from: ``{filename: {line: (file, line)}}``.
         self.generated = {}
         self.library = os.path.join(os.path.dirname(os.path.realpath(os.__file__)), "")
@@ -103,9 +106,34 @@ class Places:
             frame = frame.f_back
         return None
 
+    def in_loop(self):
+        """Say whether some project frame of this call stands in a loop: then more calls like this may come."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            filename = frame.f_code.co_filename
+            if self.kind(filename) == PROJECT:
+                if filename not in self.loops:
+                    self.loops[filename] = loop_ranges("".join(linecache.getlines(filename)))
+                if any(first < frame.f_lineno <= last for first, last in self.loops[filename]):
+                    return True
+            frame = frame.f_back
+        return False
+
     def anywhere(self):
         """Return the spot of the innermost project frame, whoever called in between."""
         return self.caller(through=(OURS, OTHER, KERAS, TENSORFLOW))
+
+
+def loop_ranges(source):
+    """Return first and last line of every loop of `source`, a one-line loop as beginning a line earlier."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    loops = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While, ast.ListComp, ast.GeneratorExp))
+    ]
+    return [(node.lineno - isinstance(node, ast.expr), node.end_lineno) for node in loops]
 
 
 def same(one, other):
