@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def _apis() -> dict[str, list[dict[str, Any]]]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    text = resources.files("tflint_gpu.program").joinpath("data").joinpath(name).read_text(encoding="utf-8")
-    table: dict[str, Any] = json.loads(text)
+    table: dict[str, Any] = json.loads(Path(__file__).with_name("data").joinpath(name).read_text(encoding="utf-8"))
     return table
 
 
