@@ -107,7 +107,7 @@ class HostTrace:
 
 @dataclass(slots=True)
 class _Open:
-    """An event whose end lies ahead: the enclosing ones decide what a nested event means."""
+    """A stage, an executor or an eager call whose end lies ahead: it decides what the events inside it mean."""
 
     end: int
     kind: Kind
@@ -175,11 +175,11 @@ class _Thread:
         stats = self._stats(event, kind)
         self.end = max(self.end, end)
         outer = self.stack[-1] if self.stack else _OUTSIDE
-        opened = _Open(end, kind, outer.executor, outer.chain)
         if kind is Kind.OP:
-            trace.ops.append(OpEvent(start, end, name, opened.executor, self.input_thread, opened.chain))
+            trace.ops.append(OpEvent(start, end, name, outer.executor, self.input_thread, outer.chain))
         elif kind is Kind.ITERATOR:
-            opened.chain, opened.stage = name, (start, stats.get("id"), stats.get("parent_id"))
+            stage = (start, stats.get("id"), stats.get("parent_id"))
+            self.stack.append(_Open(end, kind, outer.executor, name, stage))
         elif kind is Kind.CAPTURED:
             self._captured(stats)
         elif kind is Kind.MARKER:
@@ -197,9 +197,8 @@ class _Thread:
         elif kind is Kind.EAGER:
             self._eager(name, stats, start, end)
         elif kind is Kind.LAUNCH:
-            self._launch(name, stats, start, end, opened)
+            self._launch(name, stats, start, end)
         self._wait(kind, name, start, end, stats)
-        self.stack.append(opened)
 
     def _stats(self, event: Any, kind: Kind) -> dict[str, Any]:
         """Return what is needed of the stats of `event`: most have some, and few are worth their parsing."""
@@ -224,6 +223,8 @@ class _Thread:
         self.trace.runtime[self.line.id].append((start, end))
         if any(frame.kind is Kind.EAGER for frame in self.stack):
             return
+        outer = self.stack[-1] if self.stack else _OUTSIDE
+        self.stack.append(_Open(end, Kind.EAGER, outer.executor, outer.chain))
         op = str(stats.get("eager_op") or name.partition(": ")[2])
         if op.startswith(("IteratorGetNext", "MultiDeviceIteratorGetNext")):
             self.trace.add(Kind.INPUT, start, end, stats.get("group_id"))
@@ -231,11 +232,13 @@ class _Thread:
         is_function = bool(stats.get("is_func")) or op.startswith("__")
         self.trace.eager.append(CallEvent(start, end, op, self.line.id, is_function))
 
-    def _launch(self, name: str, stats: dict[str, Any], start: int, end: int, opened: _Open) -> None:
+    def _launch(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
         if name.startswith("ExecutorState::Process"):
-            opened.executor = stats.get("id")
-            if opened.executor is not None:
-                self.trace.executor_ps[opened.executor] += end - start
+            executor = stats.get("id")
+            chain = self.stack[-1].chain if self.stack else ""
+            self.stack.append(_Open(end, Kind.LAUNCH, executor, chain))
+            if executor is not None:
+                self.trace.executor_ps[executor] += end - start
         elif "correlation_id" in stats:
             self.trace.launches.setdefault(stats["correlation_id"], start)
 
