@@ -152,7 +152,7 @@ class Verdict:
 
 
 def judge(facts: Facts) -> Verdict:
-    """Say whether TensorFlow sees a GPU; if not, give the first reason in the order in which one has to mend them."""
+    """Say whether TensorFlow sees a GPU; if not, give the first reason in the order in which to mend them."""
     if facts.tensorflow is None:
         why = facts.problem or "No module named 'tensorflow'"
         return Verdict(
