@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 
 import pytest
@@ -23,22 +23,25 @@ ALLOWED = {
 HEAVY = {"tensorflow", "libcst", "msgspec", "tabulate", "google", "pynvml", "packaging", "pathspec"}
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield every module that a file imports at run time, and whether it does so as soon as it is imported."""
+@functools.cache
+def imports(path: Path) -> tuple[tuple[str, bool], ...]:
+    """Return every module that a file imports at run time, and whether it does so as soon as it is imported."""
+    found: list[tuple[str, bool]] = []
     stack = [(node, True) for node in ast.parse(path.read_text(encoding="utf-8")).body]
     while stack:
         node, at_once = stack.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
-            yield from ((alias.name, at_once) for alias in node.names)
+            found += [(alias.name, at_once) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             if node.module == "tflint_gpu":
-                yield from ((f"tflint_gpu.{alias.name}", at_once) for alias in node.names)
+                found += [(f"tflint_gpu.{alias.name}", at_once) for alias in node.names]
             else:
-                yield node.module or "", at_once
+                found.append((node.module or "", at_once))
         later = isinstance(node, ast.FunctionDef | ast.Lambda)
         stack += [(child, at_once and not later) for child in ast.iter_child_nodes(node)]
+    return tuple(found)
 
 
 def files(room: str) -> list[Path]:
