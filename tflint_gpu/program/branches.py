@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import joins
@@ -62,46 +63,62 @@ def join_names(ends: list[dict[str, Value]]) -> dict[str, Value]:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the text of a condition says: its ``%``, whether it compares with a number, and the words in it."""
+
+    modulo: ast.BinOp | None
+    equals_number: bool
+    debug: bool
+
+
 def kind_of_guard(test: ast.expr, value: Value, *, positive: bool) -> tuple[str, int | None]:
     """Return the kind of guard that a branch on `test` is, and its period where that is literal."""
-    if positive:
-        every = _period(test, value)
-        if every is not None:
-            return "periodic", every or None
-        if _is_debug(test, value):
-            return "debug", None
-    elif isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
-        return "periodic", _period(test, value) or None
+    facts = _facts_of(test)
+    if facts.modulo is not None and (positive or test is facts.modulo):
+        return "periodic", _period(facts.modulo, value)
+    if positive and facts.equals_number:
+        return "periodic", None
+    if positive and facts.debug and not (isinstance(value, Const) and value.value):
+        return "debug", None
     return "branch", None
 
 
-def _period(test: ast.expr, value: Value) -> int | None:
-    """Return n for a test like ``step % n == 0``, 0 where n is not literal, None for other tests."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            for part in walk(value):
-                if isinstance(part, Operation) and part.operator == "%" and isinstance(part.operands[1], Const):
-                    period = part.operands[1].value
-                    return period if isinstance(period, int) else 0
-            return node.right.value if _is_int(node.right) else 0  # type: ignore[attr-defined]
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-        return 0
-    return None
+def _facts_of(test: ast.expr) -> _Facts:
+    known = getattr(test, "facts", None)
+    if known is None:
+        modulo = None
+        debug = False
+        for node in ast.walk(test):
+            match node:
+                case ast.BinOp(op=ast.Mod()):
+                    modulo = modulo or node
+                case ast.Name(id=word) | ast.Attribute(attr=word) | ast.Constant(value=str() as word):
+                    debug = debug or bool(_DEBUG.search(word))
+        debug = debug and not isinstance(test, ast.UnaryOp)
+        known = _Facts(modulo, _equals_number(test), debug)
+        test.facts = known  # type: ignore[attr-defined]
+    assert isinstance(known, _Facts)
+    return known
 
 
-def _is_int(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+def _equals_number(test: ast.expr) -> bool:
+    """Say whether `test` is like ``i == 0`` or ``step == last - 1``: true once in a while."""
+    match test:
+        case ast.Compare(left=ast.Name(), ops=[ast.Eq()], comparators=[right]):
+            return not isinstance(right, ast.Constant) or type(right.value) is int
+        case _:
+            return False
 
 
-def _is_debug(test: ast.expr, value: Value) -> bool:
-    if isinstance(value, Const) and value.value:
-        return False
-    if isinstance(test, ast.UnaryOp):
-        return False
-    names = [node.id for node in ast.walk(test) if isinstance(node, ast.Name)]
-    names += [node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)]
-    names += [str(node.value) for node in ast.walk(test) if isinstance(node, ast.Constant)]
-    return any(_DEBUG.search(name) for name in names)
+def _period(modulo: ast.BinOp, value: Value) -> int | None:
+    """Return n of a test like ``step % n == 0``, None where it is not literal."""
+    for part in walk(value):
+        if isinstance(part, Operation) and part.operator == "%" and isinstance(part.operands[1], Const):
+            period = part.operands[1].value
+            return period if isinstance(period, int) else None
+    right = modulo.right
+    return right.value if isinstance(right, ast.Constant) and isinstance(right.value, int) else None
 
 
 def matches(pattern: ast.pattern, subject: Value) -> bool | None:
