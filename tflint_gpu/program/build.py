@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 #: A file without one of these cannot be TensorFlow or Keras code, nor set it up.
 FRAMEWORKS = (b"tensorflow", b"keras", b"CUDA_VISIBLE_DEVICES", b"TF_")
+
+#: Frames that Python may stack up while a program is read; beyond them a statement's outcome is unknown.
+STACK = 4000
 
 _TEST_CLASSES = (
     "unittest.TestCase",
@@ -57,7 +61,7 @@ def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes,
         for source in (read, *read.written):
             sources.setdefault(source.name or source.path, source)
     index = ModuleIndex(sources)
-    with _no_collections():
+    with _no_collections(), _deep_stack():
         for group in _groups(index, sources):
             if _relevant(group, sources, needles):
                 built.programs.append(_run(group, index, sources, settings, built.errors))
@@ -75,6 +79,17 @@ def _no_collections() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Let the machine follow calls that nest deeply: one level of the text takes several of Python's."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _groups(index: ModuleIndex, sources: dict[str, Source]) -> Iterator[list[str]]:

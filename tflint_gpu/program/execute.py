@@ -28,6 +28,13 @@ def ignore(_machine: Machine, _state: State, _node: ast.stmt) -> None:
     """Pass over a statement that changes nothing the views care for."""
 
 
+def give_up(state: State, node: ast.stmt) -> None:
+    """Leave `node`, which nests deeper than Python recurses: what it would have set is unknown."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            state.names[part.id] = Unknown("nested too deeply")
+
+
 # --- assignment
 
 

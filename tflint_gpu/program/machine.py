@@ -99,10 +99,15 @@ class Machine:
 
     def execute(self, body: Iterable[ast.stmt], state: State) -> None:
         """Run the statements of `body` in `state`, up to the first that ends the block."""
+        context, branched = state.context, state.branches
         for statement in body:
             if state.ended:
                 return
-            execute.STATEMENTS.get(type(statement), execute.ignore)(self, state, statement)
+            try:
+                execute.STATEMENTS.get(type(statement), execute.ignore)(self, state, statement)
+            except RecursionError:
+                state.context, state.branches = context, branched
+                execute.give_up(state, statement)
 
     def call(self, function: Value, site: Site, state: State) -> Value:
         """Return the result of calling `function` as `site` does."""
