@@ -111,6 +111,20 @@ def test_a_loop_that_is_over_makes_room(time: Time) -> None:
     assert clock.driver is later
 
 
+def test_work_that_the_device_still_has_belongs_to_the_steps(time: Time) -> None:
+    clock = make([])
+    track = clock.track("step function", 1, None)
+    ticks(clock, track, time, 5)
+
+    def settle() -> None:
+        time.now += 0.6
+
+    clock.settle = settle
+    ticks(clock, track, time, 3)
+    assert track.times(PLAIN) == pytest.approx([300.0] * 3)
+    assert track.times(WARMUP) == pytest.approx([100.0] * 2)
+
+
 def test_a_draw_that_finds_the_end_is_no_step(time: Time) -> None:
     log: list[str] = []
     clock = make(log)

@@ -23,6 +23,13 @@ WARMUP, PLAIN, PROFILE, DONE = "warmup", "plain", "profile", "done"
 PATIENCE = 50
 
 
+def waited(settle):
+    """Return the milliseconds that `settle` took."""
+    began = perf_counter()
+    settle()
+    return (perf_counter() - began) * 1000.0
+
+
 class Track:
     """One sequence of steps: its kind, the user's line, and the milliseconds of each step with its phase."""
 
@@ -67,14 +74,16 @@ class Clock:
     """Collects the steps of every track and moves the trace through its phases.
 
     `enter` is called with the name of each new phase, between two steps; `marker` makes the
-    context that labels a step in the profile, given its number; `stepped` is told of every step of the driver.
+    context that labels a step in the profile, given its number; `stepped` is told of every step of the
+    driver, and `settle` waits until the device has done what it was given.
     """
 
-    def __init__(self, limits, enter, marker, stepped):
+    def __init__(self, limits, enter, marker, stepped, settle=lambda: None):
         self.limits = limits
         self.enter = enter
         self.marker = marker
         self.stepped = stepped
+        self.settle = settle
         self.phase = WARMUP
         self.phase_began = None
         self.tracks = {}
@@ -173,12 +182,20 @@ class Clock:
         done = self.driver.counts[self.phase]
         if self.phase == WARMUP:
             if len(self.driver.steps) >= limits.warmup or spent > limits.seconds:
+                self.settle()
                 self._begin(PLAIN)
         elif self.phase == PLAIN:
             if done >= limits.plain or (spent > limits.seconds and done >= 2):
+                self._charge(done)
                 self._begin(PROFILE)
         elif self.phase == PROFILE and (done >= limits.window or spent > limits.seconds):
             self._begin(DONE)
+
+    def _charge(self, count):
+        """Spread what the device still had to do over the plain steps: the host may run ahead of a GPU."""
+        late = waited(self.settle) / count
+        steps = self.driver.steps
+        self.driver.steps = [(ms + late, phase) if phase == PLAIN else (ms, phase) for ms, phase in steps]
 
     def best(self):
         """Return the driver, or where none was elected the track of the highest kind that trained at all."""

@@ -37,7 +37,7 @@ class Run:
         self.target = target_of(job.get("target"))
         self.profile = Profile(job["profile"])
         limits = Limits(job["warmup"], job["plain"], job["window"], job["seconds"])
-        self.clock = Clock(limits, self._enter, self._marker, self._stepped)
+        self.clock = Clock(limits, self._enter, self._marker, self._stepped, self.settle)
         self.lines = Lines(self.places)
         self.mutes = Mutes()
         self.experiment = Experiment(self, job.get("change"), self.target)
@@ -130,6 +130,14 @@ class Run:
                 self.eager.stop()
         elif len(track.steps) >= 2:
             self.eager.start()
+
+    def settle(self):
+        """Wait until every GPU has done what it was given; nothing to wait for without one."""
+        tf = self.tensorflow
+        for gpu in tf.config.list_logical_devices("GPU") if tf is not None else ():
+            with tf.device(gpu.name):
+                # A value that comes back from the device comes after all work that was queued before it.
+                (tf.zeros(()) + 1.0).numpy()
 
     def before_first_step(self):
         """Have TensorFlow keep the graphs it runs, now that the script has set its devices up."""

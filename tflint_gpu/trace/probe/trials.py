@@ -9,6 +9,7 @@ import os
 import statistics
 from time import monotonic
 
+from .clock import waited
 from .experiments import EPOCH, Experiment
 from .loops import rows_of
 
@@ -58,6 +59,8 @@ class Trials:
         self.track = None
         self.first = 0
         self.block_began = None
+        self.settled = False
+        self.model_state = {}
         self.iterator = None
 
     def start(self, track, arguments):
@@ -88,16 +91,24 @@ class Trials:
                 self.arm = arm
                 self.first = len(self.track.steps)
                 self.block_began = monotonic()
+                self.settled = False
                 return arm
         return None
 
     def block_full(self):
         """Say whether the block has its steps; then they are kept and written down."""
+        if not self.settled and len(self.track.steps) >= self.first + SKIP:
+            self.settled = True
+            self.first = len(self.track.steps) - SKIP
+            self.run.settle()
+            return False
         times = [ms for ms, _ in self.track.steps[self.first + SKIP :]]
         spent = monotonic() - self.block_began
         if len(times) < MOST and not (len(times) >= LEAST and spent > SECONDS):
             return False
-        self._keep(times)
+        # The host may have run ahead of the device: what is left to do belongs to these steps.
+        late = waited(self.run.settle) / len(times)
+        self._keep([ms + late for ms in times])
         return True
 
     def _keep(self, times):
@@ -123,6 +134,8 @@ class Trials:
         arguments = {key: value for key, value in arguments.items() if key not in VALIDATION + ("self",)}
         arguments["epochs"] = (arguments.get("initial_epoch") or 0) + 100000
         prepared = {}
+        # Every arm differs from the baseline in one thing, whatever arm ran before it.
+        self.model_state = {"jit": jit_of(model), "steps": steps_of(model), "train_function": model.train_function}
         while self.next_arm() is not None:
             arm = self.arm
             try:
@@ -142,21 +155,20 @@ class Trials:
         self.run.leave()
 
     def _prepare_fit(self, arm, model, arguments):
-        arm.state = {"jit": jit_of(model), "steps": steps_of(model), "train_function": None}
+        base = self.model_state
+        arm.state = dict(base)
         if not arm.change:
-            arm.state["train_function"] = model.train_function
             return arguments
         if arm.experiment.factor > 1:
             self._rebatch(arm, arguments)
         elif arm.change.startswith("xla"):
-            arm.state["jit"] = arm.change == "xla"
-            arm.experiment.applied = jit_of(model) != arm.state["jit"] and not model.run_eagerly
+            arm.state.update(jit=arm.change == "xla", train_function=None)
+            arm.experiment.applied = base["jit"] != arm.state["jit"] and not model.run_eagerly
         elif arm.change.startswith("steps-per-execution-"):
-            arm.state["steps"] = 8
-            arm.experiment.applied = steps_of(model) == 1 and not model.run_eagerly
+            arm.state.update(steps=8, train_function=None)
+            arm.experiment.applied = base["steps"] == 1 and not model.run_eagerly
         else:
             arguments = arm.experiment.fit_arguments(model, arguments)
-            arm.state["train_function"] = model.train_function
         if not arm.experiment.applied:
             arm.problem = "the change does not apply to this training"
             raise BlockDone
