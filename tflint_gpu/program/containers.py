@@ -37,13 +37,16 @@ def container_method(
 
 def _items_method(state: State, base: Items, name: str, site: Site) -> Value:
     if name in ("append", "add", "insert") and site.args:
-        base.items = (*base.items, site.args[-1])
-        base.complete = base.complete and not state.branches and not _in_loop(state) and name == "append"
+        grown = folding.bounded(base.kind, (*base.items, site.args[-1]), complete=base.complete)
+        base.items = grown.items
+        base.complete = grown.complete and not state.branches and not _in_loop(state) and name == "append"
     elif name in ("extend", "update") and site.args:
         other = site.args[0]
         if isinstance(other, Items):
-            base.items = (*base.items, *other.items)
-            base.complete = base.complete and other.complete and not state.branches and not _in_loop(state)
+            both = base.complete and other.complete
+            grown = folding.bounded(base.kind, (*base.items, *other.items), complete=both)
+            base.items = grown.items
+            base.complete = grown.complete and not state.branches and not _in_loop(state)
         else:
             base.complete = False
     elif name == "copy":
@@ -114,12 +117,17 @@ def _text_method(base: Const, name: str, site: Site) -> Value:
     method = getattr(base.value, name, None)
     arguments = [constant(argument) for argument in site.args]
     plain = all(isinstance(argument, Const) for argument in site.args) and not site.kwargs
-    if callable(method) and plain and isinstance(base.value, str) and name in _PURE:
+    small = isinstance(base.value, str) and len(base.value) * max(1, *map(_size, arguments)) <= folding.MAX_TEXT
+    if callable(method) and plain and small and name in _PURE:
         try:
             return Const(method(*arguments), base.soft)
         except Exception:
             return Unknown(name)
     return Operation(name, (base, *site.args))
+
+
+def _size(argument: object) -> int:
+    return len(argument) if isinstance(argument, str) else 1
 
 
 _PURE = frozenset(

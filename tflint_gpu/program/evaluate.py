@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import loops
 from tflint_gpu.program.attributes import attribute
-from tflint_gpu.program.folding import binary, compare, store_item, subscript
+from tflint_gpu.program.folding import binary, bounded, compare, fits, store_item, subscript
 from tflint_gpu.program.joins import join_all, truth
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
@@ -143,10 +143,11 @@ def _slicing(machine: Machine, state: State, node: ast.Slice) -> Value:
 
 def _display(machine: Machine, state: State, node: ast.List | ast.Tuple | ast.Set) -> Value:
     items: list[Value] = []
-    complete = True
+    complete, starred = True, False
     for element in node.elts:
         if isinstance(element, ast.Starred):
             inner = machine.evaluate(element.value, state)
+            starred = True
             if isinstance(inner, Items):
                 items.extend(inner.items)
                 complete = complete and inner.complete
@@ -155,7 +156,8 @@ def _display(machine: Machine, state: State, node: ast.List | ast.Tuple | ast.Se
                 complete = False
         else:
             items.append(machine.evaluate(element, state))
-    return Items(type(node).__name__.lower(), tuple(items), complete)
+    kind = type(node).__name__.lower()
+    return bounded(kind, items, complete=complete) if starred else Items(kind, tuple(items), complete)
 
 
 def _dict(machine: Machine, state: State, node: ast.Dict) -> Value:
@@ -181,10 +183,9 @@ def _formatted(machine: Machine, state: State, node: ast.JoinedStr) -> Value:
     if all(isinstance(part, Const) for part in parts) and not any(
         isinstance(part, ast.FormattedValue) and part.format_spec for part in node.values
     ):
-        return Const(
-            "".join(str(part.value) for part in parts if isinstance(part, Const)),
-            any(part.soft for part in parts if isinstance(part, Const)),
-        )
+        text = "".join(str(part.value) for part in parts if isinstance(part, Const))
+        if fits(text):
+            return Const(text, any(part.soft for part in parts if isinstance(part, Const)))
     return Operation("format", tuple(parts))
 
 

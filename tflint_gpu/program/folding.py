@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 from tflint_gpu.program.joins import join, join_all
@@ -28,6 +30,12 @@ from tflint_gpu.program.values import (
     Value,
 )
 from tflint_gpu.program.views import Model
+
+#: Longest text, and longest list put together from others, that is kept.
+MAX_TEXT = 4096
+MAX_ITEMS = 4096
+#: A format that asks for a field of a thousand characters or more.
+_WIDE = re.compile(r"%[^%a-zA-Z]*\d{4}")
 
 _OPERATORS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add),
@@ -69,7 +77,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             symbolic = any(isinstance(side, Tensor) and side.symbolic for side in (left, right))
             return Tensor(symbolic=symbolic, parents=(left, right))
         case Items(kind=kind, items=a, complete=c), Items(items=b, complete=d) if symbol == "+":
-            return Items(kind, a + b, c and d)
+            return bounded(kind, (*a, *b), complete=c and d)
         case Items(kind=kind, items=a), _ if symbol == "*":
             return Items(kind, a, complete=False)
         case Const(value=str()), _ if symbol == "%":
@@ -84,13 +92,28 @@ def _fold(symbol: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> t
         return None
     if symbol == "*" and any(isinstance(side, str | bytes) for side in (a, b)):
         return None
+    if symbol == "%" and isinstance(a, str | bytes) and _WIDE.search(str(a)):
+        return None
     if symbol == "/" and isinstance(a, str) and isinstance(b, str):  # pathlib
         return (f"{a.rstrip('/')}/{b}",)
     try:
         result = function(a, b)
     except Exception:
         return None
-    return (result,) if not isinstance(result, int) or result.bit_length() < 256 else None
+    return (result,) if fits(result) else None
+
+
+def fits(result: Any) -> bool:
+    """Say whether a folded literal is small enough to be kept: texts may double with every line."""
+    if isinstance(result, int):
+        return result.bit_length() < 256
+    return not isinstance(result, str | bytes) or len(result) <= MAX_TEXT
+
+
+def bounded(kind: str, items: Iterable[Value], *, complete: bool = True) -> Items:
+    """Return a list put together from others, cut off where it grows past `MAX_ITEMS`."""
+    kept = tuple(islice(items, MAX_ITEMS + 1))
+    return Items(kind, kept[:MAX_ITEMS], complete and len(kept) <= MAX_ITEMS)
 
 
 _OPAQUE = object()

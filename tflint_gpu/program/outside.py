@@ -64,6 +64,8 @@ def _fold(function: Callable[..., Any]) -> Handler:
             result = function(*(constant(argument) for argument in site.args))
         except Exception:
             return None
+        if not folding.fits(result):
+            return None
         return Const(result, any(a.soft for a in site.args if isinstance(a, Const)))
 
     return handler
@@ -101,6 +103,8 @@ def _join_path(machine: Machine, state: State, site: Site) -> Value | None:
             joined = posixpath.join(*(str(constant(argument)) for argument in site.args))
         except TypeError:
             return None
+        if not folding.fits(joined):
+            return Unknown("a long path")
         return Const(joined, any(a.soft for a in site.args if isinstance(a, Const)))
     return Operation("path", site.args)
 
