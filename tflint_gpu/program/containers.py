@@ -117,7 +117,7 @@ def _text_method(base: Const, name: str, site: Site) -> Value:
     method = getattr(base.value, name, None)
     arguments = [constant(argument) for argument in site.args]
     plain = all(isinstance(argument, Const) for argument in site.args) and not site.kwargs
-    small = isinstance(base.value, str) and len(base.value) * max(1, *map(_size, arguments)) <= folding.MAX_TEXT
+    small = isinstance(base.value, str) and len(base.value) * max([1, *map(_size, arguments)]) <= folding.MAX_TEXT
     if callable(method) and plain and small and name in _PURE:
         try:
             return Const(method(*arguments), base.soft)
