@@ -27,6 +27,7 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
+    leaves,
     options_of,
 )
 from tflint_gpu.program.views import Model
@@ -92,23 +93,11 @@ def _joined(machine: Machine, state: State, name: str, site: Site) -> Value:
     noted = machine.record(name, site, state)
     parts: list[Value] = []
     for argument in site.args if len(site.args) > 1 else (noted.argument("datasets", 0),):
-        parts.extend(_flat(argument))
+        parts.extend(leaves(argument))
     inner = [part for part in parts if isinstance(part, Dataset)]
     if not parts or len(inner) != len(parts):
         return Unknown("join of unknown")
     return Dataset((Stage(name.rpartition(".")[2], noted, nested=tuple(inner)),))
-
-
-def _flat(value: Value | None) -> list[Value]:
-    match value:
-        case Items(items=items, complete=True):
-            return [part for item in items for part in _flat(item)]
-        case Mapping(items=items, other=None):
-            return [part for item in items.values() for part in _flat(item)]
-        case None:
-            return []
-        case _:
-            return [value]
 
 
 def method(machine: Machine, state: State, dataset: Dataset, name: str, site: Site) -> Value:
@@ -135,7 +124,7 @@ def method(machine: Machine, state: State, dataset: Dataset, name: str, site: Si
 def _stage(machine: Machine, state: State, dataset: Dataset, op: str, callee: str, site: Site) -> Value:
     noted = machine.record(callee, site, state, dataset)
     if op == "concatenate":
-        others = _flat(noted.argument("dataset"))
+        others = leaves(noted.argument("dataset"))
         if not all(isinstance(other, Dataset) for other in others):
             return Unknown("concatenated with unknown")
         return extend(dataset, Stage(op, noted, nested=tuple(o for o in others if isinstance(o, Dataset))))

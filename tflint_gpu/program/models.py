@@ -275,8 +275,12 @@ def collect_layers(model: Model) -> None:
     assert model.instance is not None
     model.complete = model.complete or model.kind == "subclass"
     stack: list[Value] = list(reversed(model.instance.attributes.values()))
+    seen: set[int] = set()
     while stack:
         value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
         match value:
             case Produced(call=call) if call.callee.startswith("keras.layers."):
                 if call not in model.layers:

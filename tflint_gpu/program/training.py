@@ -23,6 +23,7 @@ from tflint_gpu.program.values import (
     Unknown,
     Value,
     is_true,
+    leaves,
     options_of,
 )
 from tflint_gpu.program.views import Model, Pipeline, Step, TrainingRun
@@ -69,15 +70,7 @@ def _compile(machine: Machine, state: State, model: Model | None, noted: Call) -
 
 
 def _leaves(value: Value | None) -> list[Value]:
-    match value:
-        case None:
-            return []
-        case Items(items=items):
-            return [leaf for item in items for leaf in _leaves(item)]
-        case Mapping(items=entries):
-            return [leaf for item in entries.values() for leaf in _leaves(item)]
-        case _:
-            return list(options_of(value))
+    return [option for leaf in leaves(value) for option in options_of(leaf)]
 
 
 def _follow_objective(machine: Machine, state: State, part: Value, location: Location, *, eager: bool) -> None:

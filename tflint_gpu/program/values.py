@@ -387,6 +387,32 @@ def constant(value: Value | None) -> Any:
     return value.value if isinstance(value, Const) else None
 
 
+def leaves(value: Value | None) -> list[Value]:
+    """Return what lists and dicts nested in `value` hold, at most `MAX_ORIGINS` of it: they may hold themselves.
+
+    A list of which elements are unknown stands for itself.
+    """
+    found: list[Value] = []
+    seen: set[int] = set()
+    stack = [] if value is None else [value]
+    while stack and len(seen) < MAX_ORIGINS:
+        top = stack.pop()
+        if isinstance(top, Items | Mapping):
+            if id(top) in seen:
+                continue
+            seen.add(id(top))
+        match top:
+            case Items(items=items, complete=complete):
+                stack.extend(reversed(items))
+                found.extend([] if complete else [Unknown("elements")])
+            case Mapping(items=entries, other=other):
+                stack.extend(reversed(entries.values()))
+                found.extend([other] if other is not None else [])
+            case _:
+                found.append(top)
+    return found + ([Unknown("elements")] if stack else [])
+
+
 def is_true(value: Value | None) -> bool:
     """Say whether `value` is certainly a true constant that no run-time flag can change."""
     return isinstance(value, Const) and not value.soft and bool(value.value)
