@@ -18,7 +18,9 @@ from tflint_gpu.program.values import (
     Instance,
     Items,
     Mapping,
+    Operation,
     Produced,
+    Subscript,
     Tensor,
     Unknown,
     Value,
@@ -156,8 +158,40 @@ def rounds_of(iterable: Value) -> tuple[list[Value] | None, int | None]:
                 return None, None
         case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
             return None, rounds_of(call.args[0])[1]
+        case Produced(call=call) if call.callee == "builtins.zip" and call.args:
+            counts = [count for _, count in map(rounds_of, call.args) if count is not None]
+            return None, min(counts, default=None)
+        case Produced(call=call) if call.callee in _DRAWS:
+            count = constant(call.argument(*_DRAWS[call.callee]))
+            return None, count if type(count) is int and count >= 0 else None
+        case Subscript(key=key) | Tensor(origin=None, parents=(_, key)):
+            return None, _length_of_slice(key)
         case _:
             return None, None
+
+
+#: Calls that hand out a number of members, with the argument that says how many.
+_DRAWS = {
+    "random.sample": ("k", 1),
+    "random.choices": ("k", 1),
+    "numpy.random.choice": ("size", 1),
+    "numpy.random.randint": ("size", 2),
+    "itertools.islice": ("stop", 1),
+}
+
+
+def _length_of_slice(key: Value) -> int | None:
+    """Return how many members ``x[a:b]`` has at most, None where the bounds are not literal or not of one end."""
+    if not isinstance(key, Operation) or key.operator != "slice":
+        return None
+    start, stop, step = (constant(bound) for bound in key.operands)
+    first = start or 0
+    if step not in (None, 1) or type(first) is not int or any(not isinstance(b, Const) for b in key.operands):
+        return None
+    if stop is None:
+        return -first if first < 0 else None
+    same_end = type(stop) is int and (stop < 0) == (first < 0)
+    return max(0, stop - first) if same_end else None
 
 
 def drawn_from(iterable: Value) -> Value:

@@ -47,6 +47,8 @@ def severities(analyse: Analyse, rest: str) -> list[Severity]:
         "for name in os.listdir('d'):\n    model.predict(np.expand_dims(keras.utils.load_img(name), 0) / 255)",
         "for row in tf.data.Dataset.from_tensor_slices(x):\n    model(row[None])",
         "scores = [model.predict(row[None]) for row in x]",
+        "for row in x[:2000]:\n    model.predict(row[None])",
+        "import time\nfor row in x:\n    model.predict(row[None])\n    print(time.time())",
     ],
 )
 def test_one_sample_a_round(analyse: Analyse, rest: str) -> None:
@@ -73,6 +75,28 @@ def test_helper_called_for_each_sample(analyse: Analyse) -> None:
         pytest.param(
             "for path in os.listdir('m'):\n    net = keras.models.load_model(path)\n    net.predict(x[:1])",
             id="models",
+        ),
+        pytest.param("for row in x[:10]:\n    model.predict(row[None])", id="a slice of ten"),
+        pytest.param("for row in x[-5:]:\n    model.predict(row[None])", id="the last five"),
+        pytest.param(
+            "import random\nfor row in random.sample(list(x), 6):\n    model.predict(row[None])",
+            id="six at random",
+        ),
+        pytest.param(
+            "for i, (row, name) in enumerate(zip(x[:12], os.listdir('d'))):\n    model.predict(row[None])",
+            id="a slice beside names",
+        ),
+        pytest.param(
+            "def show(rows):\n    for row in rows:\n        model.predict(row[None])\n\nshow(x[:4])\n",
+            id="a slice given to a helper",
+        ),
+        pytest.param(
+            "def warmup():\n    for _ in range(100):\n        model.predict(x[:1])\n\nwarmup()\n", id="a warm-up"
+        ),
+        pytest.param(
+            "import time\nspent = []\nfor _ in range(200):\n    start = time.perf_counter()\n"
+            "    model.predict(x[:1])\n    spent.append(time.perf_counter() - start)\n",
+            id="a benchmark",
         ),
         pytest.param("for net in [model]:\n    net.predict(x[:1])", id="an ensemble"),
         pytest.param("for epoch in range(50):\n    model.fit(ds, epochs=5)\n    model.predict(x)", id="epochs"),

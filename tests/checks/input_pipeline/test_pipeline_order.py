@@ -58,6 +58,7 @@ def test_order_costs(analyse: Analyse, pipeline: str, severity: Severity) -> Non
         pytest.param("tfds.load('x', split='train', batch_size=64).shuffle(9)", id="tfds"),
         pytest.param("ds.repeat(1).shuffle(100).batch(64)", id="once"),
         pytest.param("ds.repeat(steps).cache().shuffle(100).batch(64)", id="unknown count"),
+        pytest.param("ds.batch(1).shuffle(100)", id="batches of one"),
         pytest.param("ds.map(read).cache().shuffle(100).batch(64)", id="cache behind the read"),
     ],
 )

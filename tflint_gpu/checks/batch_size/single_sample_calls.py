@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tflint_gpu.program.values import (
     External,
     Generator,
     Items,
+    Operation,
     Produced,
     Subscript,
     Tensor,
@@ -67,6 +69,9 @@ _LIVE = (
     *("builtins.input", "cv2.VideoCapture().read", "cv2.imshow", "cv2.waitKey", "pyaudio.PyAudio().open().read"),
     *("sounddevice.rec", "socket.socket().recv", "streamlit.write", "pygame.event.get"),
 )
+#: Names of functions that exist to warm a model up or to time it, and the clocks that they read.
+_MEASURES = re.compile(r"warm_?up|bench|latency|throughput", re.IGNORECASE)
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.perf_counter_ns", "timeit.default_timer")
 
 
 class SingleSampleCalls(Check):
@@ -89,7 +94,7 @@ class SingleSampleCalls(Check):
         if not loops or call.context.region in ("test-step", "train-step"):
             return
         loop = loops[0]
-        if _lives(loop) or _over_models(call, loop):
+        if _lives(loop) or _over_models(call, loop) or _is_measured(call, loop):
             return
         said = self._single(call, method, loop) if _one_sample(call) else self._whole(call, method, loop, program)
         if said is not None:
@@ -167,10 +172,17 @@ def _indexed(call: Call, loop: Loop) -> bool:
         return True
     return any(
         isinstance(part, Element)
-        or (isinstance(part, Subscript) and not isinstance(part.key, (Const, External, Items)))
+        or (isinstance(part, Subscript) and not _is_fixed(part.key))
         or (isinstance(part, Tensor) and any(isinstance(parent, Unknown) for parent in part.parents[1:]))
         for part in walk(_data(call))
     )
+
+
+def _is_fixed(key: Value) -> bool:
+    """Say whether a key picks the same rows in every round: a literal, a new axis, a slice between literals."""
+    if isinstance(key, Operation) and key.operator == "slice":
+        return all(isinstance(bound, Const) for bound in key.operands)
+    return isinstance(key, (Const, External, Items))
 
 
 def _data(call: Call) -> Value | None:
@@ -209,6 +221,12 @@ def _on_device(call: Call) -> bool:
 def _lives(loop: Loop) -> bool:
     """Say whether the loop follows the world in real time: a camera, a microphone, a person."""
     return any(call.callee in _LIVE for call in loop.calls)
+
+
+def _is_measured(call: Call, loop: Loop) -> bool:
+    """Say whether the call itself is what a warm-up or benchmark is about: the same input again and again."""
+    named = _MEASURES.search(call.qualname.rpartition(".")[2] or "")
+    return not _indexed(call, loop) and (bool(named) or any(other.callee in _CLOCKS for other in loop.calls))
 
 
 def _over_models(call: Call, loop: Loop) -> bool:

@@ -82,7 +82,8 @@ def _batches_shuffled(earlier: list[Stage], later: tuple[Stage, ...]) -> Stage |
     joined: Stage | None = None
     for stage in earlier:
         if stage.op in BATCHES:
-            joined = stage
+            # A batch of one is its sample: shuffling such batches is shuffling samples.
+            joined = stage if literal(stage.call.argument("batch_size")) != 1 else None
         elif stage.op in ("unbatch", "flat_map", "interleave", "window", "group_by_window", "apply"):
             joined = None
         elif stage.op in ("shuffle", "list_files") or stage.op in BATCHING_SOURCES or stage.op == "tfds":
