@@ -78,6 +78,8 @@ def _external_attribute(machine: Machine, dotted: str, name: str) -> Value:
 def _instance_attribute(machine: Machine, state: State, owner: Value, instance: Instance, name: str) -> Value:
     if name in instance.attributes:
         value = instance.attributes[name]
+        if isinstance(value, Const) and name in instance.cls.mutable:
+            return Unknown("changes in a method")
         if isinstance(value, Produced) and value.callee == "tf.Variable":
             machine.variables_touched += 1
         return value

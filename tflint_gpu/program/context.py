@@ -88,7 +88,7 @@ class Activation(Frame):
     function: Function
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Context:
     """An immutable chain of frames, innermost first when iterated."""
 

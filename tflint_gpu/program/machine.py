@@ -320,8 +320,13 @@ def _module_state(function: Function, state: State) -> State:
     return State(function.module, function.module.names, "", state.context)
 
 
-def _context_key(context: Context) -> tuple[int, ...]:
-    return tuple(id(frame) for frame in context if not isinstance(frame, Activation | Guard))
+def _context_key(context: Context) -> tuple[int | str, ...]:
+    """Return what of `context` changes how a function is judged: loops, regions, telling guards."""
+    return tuple(
+        frame.kind if isinstance(frame, Guard) else id(frame)
+        for frame in context
+        if not isinstance(frame, Activation) and not (isinstance(frame, Guard) and frame.kind == "branch")
+    )
 
 
 def _key(value: Value) -> Any:

@@ -15,7 +15,6 @@ from tflint_gpu.program.values import (
     Generator,
     GraphFunction,
     Instance,
-    Items,
     Mapping,
     Partial,
     Produced,

@@ -1,11 +1,13 @@
 """The algebra of symbolic values: what an expression stands for, as far as the text alone can say.
 
 Evaluation never guesses. A value that cannot be told is `Unknown`, and every rule that needs it stays
-silent. Values are compared by identity; they are shared, never copied.
+silent. Values are compared by identity; they are shared, never copied and, but for containers and objects, never
+changed. (They are not frozen dataclasses because those take three times as long to make.)
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,7 @@ class Value:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Unknown(Value):
     """Nothing is known; `why` says what stopped the reading, for debugging only.
 
@@ -36,7 +38,7 @@ class Unknown(Value):
     counted: Loop | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Const(Value):
     """A literal, or arithmetic over literals.
 
@@ -48,14 +50,14 @@ class Const(Value):
     soft: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class External(Value):
     """A thing outside the project by its canonical name: module, class, function or constant."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Parameter(Value):
     """An argument of a function that is read on its own because nobody in the project calls it."""
 
@@ -80,14 +82,14 @@ class Mapping(Value):
     other: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Choice(Value):
     """One of several values, by a branch whose condition is not known (at most `MAX_CHOICES`)."""
 
     options: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Operation(Value):
     """Arithmetic, comparison, formatting or a boolean expression that did not fold to a constant."""
 
@@ -95,7 +97,7 @@ class Operation(Value):
     operands: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Attribute(Value):
     """An attribute of a value that the model does not know more closely: ``strategy.num_replicas_in_sync``."""
 
@@ -103,7 +105,7 @@ class Attribute(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Subscript(Value):
     """``base[key]``; a slice is an `Operation` ``slice`` over start, stop and step."""
 
@@ -111,7 +113,7 @@ class Subscript(Value):
     key: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Element(Value):
     """What a loop draws from `source`; `index` says which member of a drawn tuple (``for i, (x, y) in …``)."""
 
@@ -119,7 +121,7 @@ class Element(Value):
     index: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Produced(Value):
     """What a call outside the project returned; `call.callee` names it."""
 
@@ -131,7 +133,7 @@ class Produced(Value):
         return self.call.callee
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Tensor(Value):
     """A tensor: the result of a TensorFlow or Keras op (`origin`), or computed from one.
 
@@ -144,7 +146,7 @@ class Tensor(Value):
     parents: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Partial(Value):
     """``functools.partial``: a function with arguments laid down in advance."""
 
@@ -195,6 +197,15 @@ class Class(Value):
         """Say whether the class descends from one of `names` (canonical)."""
         return any(ancestor in names for ancestor in self.ancestry())
 
+    @property
+    def mutable(self) -> frozenset[str]:
+        """Attributes of ``self`` that methods beside ``__init__`` assign: their first value is not the only one."""
+        known = getattr(self.node, "mutable", None)
+        if known is None:
+            known = frozenset(_assigned_on_self(self.node))
+            self.node.mutable = known
+        return frozenset(known)
+
     def find(self, name: str) -> Value | None:
         """Return the member `name`, searched through the project's own bases."""
         if name in self.members:
@@ -203,6 +214,15 @@ class Class(Value):
             if isinstance(base, Class) and (found := base.find(name)) is not None:
                 return found
         return None
+
+
+def _assigned_on_self(node: ast.ClassDef) -> Iterator[str]:
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name != "__init__":
+            for part in ast.walk(method):
+                match part:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        yield name
 
 
 @dataclass(slots=True, eq=False)
@@ -214,7 +234,7 @@ class Instance(Value):
     call: Call | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Generator(Value):
     """What a call of a generator function returned; its body runs when something draws from it.
 
@@ -225,14 +245,14 @@ class Generator(Value):
     state: Any
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Imported(Value):
     """A module of the project, as an import names it."""
 
     module: Module
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Super(Value):
     """``super()`` in a method of `cls`, for the object `instance`."""
 
@@ -260,7 +280,7 @@ class GraphFunction(Value):
         return isinstance(option, Const) and option.value is True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Stage:
     """One transformation (or the source) of a dataset.
 
@@ -285,7 +305,7 @@ class Stage:
         return self.call.location
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Dataset(Value):
     """A ``tf.data`` pipeline as a value: its source and every transformation, in order.
 
@@ -310,7 +330,7 @@ class Dataset(Value):
         return self.stages[-1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call:
     """One call that the program makes, in the context that leads to it.
 
@@ -369,7 +389,7 @@ class Call:
 
 
 #: Branches that are joined beyond this number make the value unknown.
-MAX_CHOICES = 4
+MAX_CHOICES = 6
 
 #: How many of the values that one was computed from are looked at: a tensor deep in a model has thousands.
 MAX_ORIGINS = 200

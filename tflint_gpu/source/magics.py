@@ -13,6 +13,8 @@ _PYTHON_MAGICS = frozenset(
     }
 )
 _FILE_MAGICS = frozenset({"writefile", "file"})
+#: ``%env NAME=value`` sets a variable as ``os.environ`` would.
+_ENVIRONMENT = re.compile(r"%(?:env|set_env)\s+(\w+)(?:\s*=\s*|\s+)(\S.*)$")
 #: Line magics that run the Python statement behind them.
 _RUNS_STATEMENT = re.compile(r"%(?:time|timeit|prun|memit)\b(?:\s+-\w+(?:\s+\d+)?)*\s+(?=[^\s-])")
 _COMMANDS = "(?:pip3?|conda|mamba|cd|ls|cat|cp|mv|mkdir|rm|rmdir|man|less|more)"
@@ -92,6 +94,9 @@ def _mask_line(line: str) -> str | None:
     if runs and not _COMPOUND.match(code, runs.end()):
         # The statement keeps its columns: `%time ` becomes `0;    `.
         return f"{indent}0;{' ' * (runs.end() - 2)}{code[runs.end() :]}"
+    set_variable = _ENVIRONMENT.match(code)
+    if set_variable:
+        return f'{indent}__import__("os").environ[{set_variable[1]!r}] = {set_variable[2].strip()!r}'
     if code.startswith(("%", "!", "?")) or _HELP.match(code) or _SHELL.match(code):
         return f"{indent}pass"
     assigned = _ASSIGNED.match(code)
