@@ -6,7 +6,18 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program.values import Call, Items, Produced, Tensor, Value, walk
+from tflint_gpu.program.values import (
+    Call,
+    Choice,
+    Items,
+    Mapping,
+    Operation,
+    Produced,
+    Subscript,
+    Tensor,
+    Value,
+    walk,
+)
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -60,11 +71,27 @@ def _origins(*values: Value) -> Iterator[Call]:
 
 def is_symbolic(call: Call) -> bool:
     """Say whether `call` is applied to the symbolic tensors that functional models are built from."""
-    for value in (*call.args, *call.kwargs.values()):
-        for part in walk(value):
-            if isinstance(part, Tensor) and part.symbolic:
-                return True
-    return False
+    values = (*call.args, *call.kwargs.values())
+    return any(isinstance(part, Tensor) and part.symbolic for value in values for part in near(value))
+
+
+def near(value: Value | None) -> Iterator[Value]:
+    """Yield `value` and what it is written with, down to the results of other calls, not their arguments."""
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if top is None:
+            continue
+        yield top
+        match top:
+            case Tensor(origin=None, parents=parts) | Items(items=parts) | Operation(operands=parts):
+                stack.extend(parts)
+            case Choice(options=parts):
+                stack.extend(parts)
+            case Subscript(base=base, key=key):
+                stack.extend((base, key))
+            case Mapping(items=items):
+                stack.extend(items.values())
 
 
 def place_of_layer(made: Call, model: Model, program: Program) -> Location:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.checks.architecture import is_symbolic, made_of
+from tflint_gpu.checks.architecture import is_symbolic, made_of, near
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
@@ -107,7 +107,7 @@ def slices_by(value: Value, loop: Loop) -> bool:
     A bare ``x[i]`` may be an item of a list, such as a model's outputs, unless `x` is an op's result or the loop
     counts by its shape.
     """
-    for part in walk(value):
+    for part in near(value):
         if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
             base, key = part.parents
             if isinstance(base, Tensor) and _drawn_by(key, loop):
@@ -204,17 +204,15 @@ def _no_devices(call: Call) -> bool:
 
 
 def placements_of(finding: Finding, evidence: Evidence) -> list[Placement]:
-    """Return the ops of the step that the lines of `finding` made.
+    """Return the ops of the step that the lines of `finding` made, of the types in ``detail["ops"]`` if given.
 
-    Keras replays the layers of a functional model, so their ops carry the line of ``fit``: the op types that the
-    check wrote into ``detail["ops"]`` find them there.
+    Keras replays the layers of a functional model, so their ops may carry another line: a finding with
+    ``detail["replayed"]`` takes ops of its types from anywhere in the step.
     """
-    in_step = [placement for placement in evidence.placements if placement.in_step]
-    here = [placement for placement in in_step if touches(placement.spot, finding.location)]
     wanted = finding.detail.get("ops", ())
-    if not wanted:
-        return here
-    return [placement for placement in here or in_step if placement.op in wanted]
+    fitting = [p for p in evidence.placements if p.in_step and (not wanted or p.op in wanted)]
+    here = [placement for placement in fitting if touches(placement.spot, finding.location)]
+    return here or (fitting if finding.detail.get("replayed") else [])
 
 
 def judge_placement(finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -234,9 +232,16 @@ def judge_placement(finding: Finding, evidence: Evidence) -> Judgement | None:
     )
     predicted = all(placement.predicted for placement in on_cpu)
     basis = "trace: time of these ops on the CPU" + (" (predicted placement)" if predicted else "")
-    names = ", ".join(sorted({placement.op for placement in on_cpu})[:2])
-    message = f"{finding.message[:140].rstrip('.')} (predicted: no GPU kernel for {names})" if predicted else None
+    message = _as_predicted(finding.message, on_cpu) if predicted else None
     return weigh(sum(times) / evidence.step_ms, "cpu_op_share", basis, *measures, message=message)
+
+
+def _as_predicted(message: str, placements: list[Placement]) -> str:
+    """Return `message` with the note that no GPU was there to see it on, short enough for one line."""
+    names = ", ".join(sorted({placement.op for placement in placements})[:2])
+    note = f" (predicted: no GPU kernel for {names})"
+    room = 199 - len(note)
+    return (message if len(message) <= room else message[: room - 2].rpartition(" ")[0] + " …") + note
 
 
 def compiled(call: Call, program: Program) -> str:

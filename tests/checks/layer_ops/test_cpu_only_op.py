@@ -95,6 +95,8 @@ def test_judge_by_time_on_the_cpu(rule: Callable[[str], Check]) -> None:
     ]
     assert [j.verdict for j in verdicts if j] == [Verdict.CONFIRMED, Verdict.MINOR, Verdict.REFUTED]
     assert check.judge(finding, evidence_of(10.0, placements=(ran("cpu", None),))) is None
+    elsewhere = finding_at(check, 20, ops=("CTCBeamSearchDecoder",))
+    assert check.judge(elsewhere, evidence_of(10.0, placements=(ran("cpu", 4.0),))) is None
 
 
 def test_branch_of_inference_alone_is_fine(analyse: Analyse) -> None:

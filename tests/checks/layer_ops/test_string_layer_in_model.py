@@ -92,7 +92,7 @@ def test_judge_finds_the_ops_that_keras_replays(rule: Callable[[str], Check]) ->
     check = rule(NAME)
     # Layers of a functional model are traced from fit's line, not from where they were applied.
     found = Placement("LookupTableFindV2", 1, "cpu", predicted=True, spot=Spot("train.py", 30), ms=2.0)
-    finding = finding_at(check, 8, ops=("LookupTableFindV2",))
+    finding = finding_at(check, 8, ops=("LookupTableFindV2",), replayed=True)
     judged = check.judge(finding, evidence_of(10.0, placements=(found,)))
     assert judged is not None
     assert judged.verdict is Verdict.CONFIRMED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import near
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import (
     compiled,
@@ -17,7 +18,7 @@ from tflint_gpu.checks.steps import (
 )
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity
-from tflint_gpu.program.values import Instance, Items, Produced, Tensor, constant, walk
+from tflint_gpu.program.values import Instance, Items, Produced, Tensor, constant
 from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
 
@@ -148,7 +149,7 @@ def _takes_slice(call: Call, loop: Loop) -> bool:
     for value in (*call.args, *call.kwargs.values()):
         if slices_by(value, loop):
             return True
-        for part in walk(value):
+        for part in near(value):
             if isinstance(part, Tensor) and len(part.parents) == 1 and _is_row(part.parents[0], loop):
                 return True
     return False

@@ -83,6 +83,7 @@ class StringLayerInModel(Check):
             "apply it in Dataset.map",
             qualname=made.qualname,
             ops=LAYERS[made.callee],
+            replayed=True,
         )
 
     def _functions(self, program: Program) -> Iterator[Finding]:
