@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import api, attributes, callbacks
+from tflint_gpu.program import api, attributes, callbacks, datasets
 from tflint_gpu.program.context import Context, Loop, Region
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
@@ -183,14 +183,15 @@ def _follow_input(machine: Machine, state: State, data: Value | None, noted: Cal
     region = Region(noted.location, "loader", owner=noted)
     for option in options_of(data) if data is not None else ():
         if isinstance(option, Generator):
-            machine.draw(option, state.context.inside(region))
+            datasets.note_element(machine, noted, machine.draw(option, state.context.inside(region)))
         elif isinstance(option, Instance):
             method = option.cls.find("__getitem__") or option.cls.find("__iter__")
             if isinstance(method, Function):
                 arguments = (Unknown("index"),) if method.name == "__getitem__" else ()
                 result = machine.follow_in(attributes.bind(method, option), arguments, region, state)
                 if isinstance(result, Generator):
-                    machine.draw(result, state.context.inside(region))
+                    result = machine.draw(result, state.context.inside(region))
+                datasets.note_element(machine, noted, result)
         elif isinstance(option, Function | Class):
             machine.call(option, Site(noted.location, (), {}), state)
 
