@@ -35,6 +35,10 @@ ELSEWHERE = (
 )
 
 
+#: Messages are cut before this length, at a word.
+LONGEST = 200
+
+
 class CpuOnlyOpInStep(Check):
     """A call in every training step that lowers to an op which only the CPU can run."""
 
@@ -70,13 +74,12 @@ def _few_numbers(call: Call) -> bool:
 
 def _message(api: str, op: CpuOnlyOp, jit: str) -> str:
     name = api.rpartition(".")[2]
-    remedy = f"; instead: {op.replacement}" if op.replacement else ""
+    named = name if name == op.ops[0] else f"{name} ({op.ops[0]})"
+    what = f"{named} has no GPU kernel: each step goes to the CPU and back while the GPU waits"
     if jit and op.xla_ok is False:
         by_whom = "jit_compile=True" if jit == "yes" else "Keras 3's automatic XLA"
-        return f"{name} ({op.ops[0]}) has no GPU kernel and XLA cannot compile it: {by_whom} fails on it{remedy}"[
-            :199
-        ]
-    what = (
-        f"{name} ({op.ops[0]}) has no GPU kernel: every step copies its input to the CPU and back, the GPU waits"
-    )
-    return f"{what}{remedy}"[:199]
+        what = f"{named} has no GPU kernel, and XLA cannot compile it: {by_whom} fails on it"
+    if not op.replacement:
+        return what
+    message = f"{what}; instead: {op.replacement}"
+    return message if len(message) < LONGEST else message[: LONGEST - 2].rpartition(" ")[0] + " …"
