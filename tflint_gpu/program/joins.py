@@ -82,9 +82,8 @@ def _join_datasets(first: Dataset, second: Dataset) -> Dataset | None:
             kept.append(replace(rest.pop(0), conditional=True))
         if not rest:
             return None
-        kept.append(rest.pop(0) if not stage.conditional else stage)
-        if not kept[-1].conditional and stage.conditional:
-            kept[-1] = stage
+        other = rest.pop(0)
+        kept.append(stage if stage.conditional else other)
     kept.extend(replace(stage, conditional=True) for stage in rest)
     options = {**short.options, **long.options}
     return Dataset(tuple(kept), options, first.distributed or second.distributed)
