@@ -178,17 +178,23 @@ def _follow_generator(machine: Machine, state: State, noted: Call) -> None:
     for option in options_of(noted.argument("generator") or Unknown()):
         if isinstance(option, Function | Partial | Class | Instance):
             produced = machine.call(option, Site(noted.location, arguments, {}), state)
-            draw_all(machine, state, produced)
+            for element in draw_all(machine, state, produced):
+                note_element(machine, noted, element)
     state.context = outer
 
 
-def draw_all(machine: Machine, state: State, value: Value) -> None:
-    """Run the bodies of the generators among the alternatives of `value`, in the context at hand."""
-    for option in options_of(value):
-        if isinstance(option, Generator):
-            machine.draw(option, state.context)
-        elif isinstance(option, Instance):
-            loops.element_of(machine, state, option)
+def draw_all(machine: Machine, state: State, value: Value) -> list[Value]:
+    """Run the bodies of the generators among the alternatives of `value`, in the context at hand.
+
+    Return an element of each alternative.
+    """
+    return [loops.element_of(machine, state, option) for option in options_of(value)]
+
+
+def note_element(machine: Machine, consumer: Call, element: Value) -> None:
+    """Note what Python input hands to `consumer`."""
+    if not machine.muted:
+        machine.program.elements.append((consumer, element))
 
 
 def _applied(machine: Machine, state: State, dataset: Dataset, noted: Call) -> Value:

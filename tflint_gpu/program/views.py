@@ -152,6 +152,8 @@ class Program:
     loops: list[Loop] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     requirements: list[Requirement] = field(default_factory=list)
+    #: What Python input hands over: the call that draws from it (``fit``, ``from_generator``) and one element.
+    elements: list[tuple[Call, Value]] = field(default_factory=list)
     _by_callee: dict[str, list[Call]] | None = None
 
     def calls_to(self, *callees: str) -> Iterator[Call]:
