@@ -154,6 +154,8 @@ def _display(machine: Machine, state: State, node: ast.List | ast.Tuple | ast.Se
             else:
                 items.append(Element(inner))
                 complete = False
+        elif type(element) is ast.Constant:  # long tables are data, not work
+            items.append(Const(element.value))
         else:
             items.append(machine.evaluate(element, state))
     kind = type(node).__name__.lower()
@@ -163,6 +165,9 @@ def _display(machine: Machine, state: State, node: ast.List | ast.Tuple | ast.Se
 def _dict(machine: Machine, state: State, node: ast.Dict) -> Value:
     mapping = Mapping()
     for key, value in zip(node.keys, node.values, strict=True):
+        if type(key) is ast.Constant and type(value) is ast.Constant:  # long tables are data, not work
+            mapping.items[key.value] = Const(value.value)
+            continue
         inner = machine.evaluate(value, state)
         if key is None:
             if isinstance(inner, Mapping):

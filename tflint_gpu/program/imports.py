@@ -9,8 +9,10 @@ from tflint_gpu.program.context import Context
 from tflint_gpu.program.names import canonical, member
 from tflint_gpu.program.state import State
 from tflint_gpu.program.values import (
+    Const,
     External,
     Imported,
+    Items,
     Unknown,
     Value,
 )
@@ -54,7 +56,12 @@ def import_from(machine: Machine, state: State, node: ast.ImportFrom) -> None:
 def _import_star(machine: Machine, state: State, inside: Value | None, module: str) -> None:
     if isinstance(inside, Imported):
         run_module(machine, inside.module)
-        state.names.update({n: v for n, v in inside.module.names.items() if not n.startswith("_")})
+        listed = inside.module.names.get("__all__")
+        if isinstance(listed, Items) and listed.complete:
+            names = [part.value for part in listed.items if isinstance(part, Const)]
+            state.names.update({name: member_of(machine, inside.module, str(name)) for name in names})
+        else:
+            state.names.update({n: v for n, v in inside.module.names.items() if not n.startswith("_")})
         state.module.stars.extend(inside.module.stars)
     elif module:
         state.module.stars.append(canonical(module))
@@ -68,6 +75,8 @@ def import_module(machine: Machine, importer: Module, level: int, name: str) -> 
         if module is not None:
             run_module(machine, module)
             return Imported(module)
+        if path.endswith("/__init__.py"):  # a package whose own file nobody imports: its modules are there
+            return Imported(machine.namespace_package(path.removesuffix("/__init__.py"), name))
     folder = machine.index.is_package(importer.path, level, name) if path is None else None
     if folder is not None and (level or not _is_library(name)):
         return Imported(machine.namespace_package(folder, name))

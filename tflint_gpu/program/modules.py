@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from tflint_gpu.source.files import Source
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+([^#\n]+)|import[ \t]+([^#\n]+))", re.MULTILINE
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^#\n\\]|\\\n)+)|import[ \t]+([^#\n]+))",
+    re.MULTILINE,
 )
+_COMMENT = re.compile(r"#.*")
 _TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 _TEST_FOLDER = re.compile(r"(^|/)tests?/")
 
@@ -99,7 +101,8 @@ def imports_of(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
             for part in plain.split(","):
                 yield 0, part.split(" as ")[0].strip(), ()
         else:
-            yield len(dots), module, tuple(n.split(" as ")[0].strip(" ()\\") for n in names.split(","))
+            listed = _COMMENT.sub("", names).split(",")
+            yield len(dots), module, tuple(name.split(" as ")[0].strip(" \t\n()\\") for name in listed)
 
 
 def packages_of(text: str) -> frozenset[str]:
