@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -90,5 +91,10 @@ def invoke(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Run the process's command line and end with its exit status."""
+    """Run the process's command line and end with its exit status.
+
+    The cycle collector rests: what a check makes lives until it is done, and looking all of it through again and
+    again took 40 % of the time (measured on a tree of 263,000 lines).
+    """
+    gc.disable()
     sys.exit(invoke(sys.argv[1:]))

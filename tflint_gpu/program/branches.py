@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
 
 
-_DEBUG = re.compile(r"debug|verbos|profil|trace|eager|dry_?run|sanity", re.IGNORECASE)
+_DEBUG = re.compile(r"debug|verbos|profil|trace|eager|dry_?run|sanity|bench", re.IGNORECASE)
 
 
 def branch(machine: Machine, state: State, arms: list[tuple[Guard, list[ast.stmt]]]) -> None:

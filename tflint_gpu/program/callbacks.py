@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.findings import Location
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
+    Choice,
     Function,
     GraphFunction,
     Partial,
@@ -28,6 +29,8 @@ def without_first(site: Site) -> Site:
 def follow_arguments(machine: Machine, state: State, site: Site) -> None:
     """Follow project functions that are handed to code outside: they are called from there."""
     for argument in (*site.args, *site.kwargs.values()):
+        if not isinstance(argument, Function | Partial | GraphFunction | Choice):
+            continue
         for option in options_of(argument):
             if isinstance(option, Function | Partial | GraphFunction):
                 call_back(machine, state, option, site.location)

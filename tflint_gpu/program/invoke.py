@@ -65,7 +65,6 @@ def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
     """Evaluate the arguments of the call `node`."""
     args: list[Value] = []
     kwargs: dict[str, Value] = {}
-    texts: dict[int | str, ast.AST] = {}
     is_open = False
     for argument in node.args:
         if isinstance(argument, ast.Starred):
@@ -75,18 +74,16 @@ def site_of(machine: Machine, state: State, node: ast.Call) -> Site:
             else:
                 is_open = True
             continue
-        texts[len(args)] = argument
         args.append(machine.evaluate(argument, state))
     for keyword in node.keywords:
         value = machine.evaluate(keyword.value, state)
         if keyword.arg is not None:
-            texts[keyword.arg] = keyword
             kwargs[keyword.arg] = value
         elif isinstance(value, Mapping) and value.other is None and all(isinstance(k, str) for k in value.items):
             kwargs.update(value.items)
         else:
             is_open = True
-    return Site(state.module.call_location(node), tuple(args), kwargs, is_open, texts)
+    return Site(state.module.call_location(node), tuple(args), kwargs, is_open, node)
 
 
 def call(machine: Machine, state: State, function: Value, site: Site) -> Value:

@@ -154,7 +154,7 @@ class Machine:
             site.kwargs,
             receiver,
             site.open,
-            site.texts,
+            site.node,
         )
         if not self.muted:
             self.program.calls.append(noted)

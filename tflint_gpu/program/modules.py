@@ -76,6 +76,13 @@ class Module:
 
     def call_location(self, node: ast.Call) -> Location:
         """Return where a call stands: from the method's own name on, in a chain of methods."""
+        known = getattr(node, "location", None)
+        if known is None:
+            known = node.location = self._call_location(node)  # type: ignore[attr-defined]
+        assert isinstance(known, Location)
+        return known
+
+    def _call_location(self, node: ast.Call) -> Location:
         function = node.func
         line, column = node.lineno, node.col_offset
         if isinstance(function, ast.Attribute) and function.end_lineno is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
+
     from tflint_gpu.findings import Location
     from tflint_gpu.program.context import Context
     from tflint_gpu.program.modules import Module
@@ -57,4 +59,4 @@ class Site:
     args: tuple[Value, ...]
     kwargs: dict[str, Value]
     open: bool = False
-    texts: dict[int | str, Any] = field(default_factory=dict)
+    node: ast.Call | None = None

@@ -138,12 +138,14 @@ class Tensor(Value):
     """A tensor: the result of a TensorFlow or Keras op (`origin`), or computed from one.
 
     `symbolic` marks the Keras tensors that functional models are built from; `model` is the model that a
-    call such as ``model(x)`` came from.
+    call such as ``model(x)`` came from. `operator` is the one that made it of its parents where no call did:
+    ``+``, ``@``, ``compare``, ``~``, ``[]`` …
     """
 
     origin: Call | None = None
     symbolic: bool = False
     parents: tuple[Value, ...] = ()
+    operator: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -199,7 +201,7 @@ class Class(Value):
 
     @property
     def mutable(self) -> frozenset[str]:
-        """Attributes of ``self`` that methods beside ``__init__`` assign: their first value is not the only one."""
+        """Attributes of ``self`` that methods beside ``__init__`` assign: their first value is one of several."""
         known = getattr(self.node, "mutable", None)
         if known is None:
             known = frozenset(_assigned_on_self(self.node))
@@ -354,8 +356,8 @@ class Call:
     receiver: Value | None = None
     #: Arguments of unknown number were passed (``*args``/``**kwargs``): an absent argument is then unknown.
     open: bool = False
-    #: The text of each argument, by position or keyword: places are wanted of very few calls.
-    texts: dict[int | str, Any] = field(default_factory=dict)
+    #: The text of the call, where there is one.
+    node: ast.Call | None = None
 
     def argument(self, name: str, position: int | None = None) -> Value | None:
         """Return the argument `name`, given by keyword or at its position; None where it is not given.
@@ -380,11 +382,17 @@ class Call:
 
     def place_of(self, name: str, position: int | None = None) -> Location:
         """Return where argument `name` stands, or the call itself where it is not given."""
-        if position is None:
-            from tflint_gpu.program.api import position_of
+        if self.node is None:
+            return self.location
+        text: ast.AST | None = next((keyword for keyword in self.node.keywords if keyword.arg == name), None)
+        if text is None:
+            if position is None:
+                from tflint_gpu.program.api import position_of
 
-            position = position_of(self.callee, name)
-        text = self.texts.get(name) or (self.texts.get(position) if position is not None else None)
+                position = position_of(self.callee, name)
+            if position is not None and position < len(self.node.args):
+                before = self.node.args[: position + 1]
+                text = None if any(isinstance(part, ast.Starred) for part in before) else before[-1]
         return self.location if text is None else self.module.location(text)
 
 
