@@ -132,6 +132,18 @@ def adapts(loop: Loop) -> bool:
     return any(call.callee in swaps for call in loop.calls)
 
 
+def learns_to_learn(step: Step) -> bool:
+    """Say whether a loop around `step` takes a model's weights before it and sets them after, as Reptile does."""
+    for loop in step.apply.context.all_loops:
+        names = [call.callee for call in loop.calls]
+        if step.apply not in loop.calls or "keras.Model.set_weights" not in names:
+            continue
+        here = loop.calls.index(step.apply)
+        if "keras.Model.get_weights" in names[:here] and "keras.Model.set_weights" in names[here:]:
+            return True
+    return False
+
+
 def is_tensor(value: Value | None) -> bool:
     """Say whether `value` is surely a tensor that the device computes: an op's result or arithmetic on one.
 

@@ -43,6 +43,8 @@ def test_switches(analyse: Analyse, switch: str) -> None:
     [
         "tf.debugging.set_log_device_placement(False)",
         "import os; os.environ['CUDA_LAUNCH_BLOCKING'] = '0'",
+        "import os; os.environ['TF_CPP_VMODULE'] = 'executor=0,non_max_suppression_op=0'",
+        "import os; os.environ['TF_CPP_VMODULE'] = '4'",
         "import os; os.environ['XLA_FLAGS'] = '--xla_gpu_cuda_data_dir=/usr/local/cuda'",
         "tf.profiler.experimental.start('logs')\nmodel(tf.zeros([1, 8]))\ntf.profiler.experimental.stop()",
         "tf.print('devices', tf.config.list_physical_devices('GPU'))",

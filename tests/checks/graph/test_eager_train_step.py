@@ -55,6 +55,46 @@ def test_quiet_where_an_environment_is_stepped(analyse: Analyse) -> None:
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
 
 
+def test_quiet_where_weights_are_put_back_to_learn_to_learn(analyse: Analyse) -> None:
+    text = (
+        SETUP
+        + STEP
+        + (
+            "for task in range(1000):\n    before = model.get_weights()\n"
+            "    for x, y in ds:\n        train_step(x, y)\n"
+            "    after = model.get_weights()\n"
+            "    model.set_weights([b + 0.1 * (a - b) for a, b in zip(after, before)])\n"
+            "for x, y in ds.take(100):\n    train_step(x, y)\n"
+        )
+    )
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
+
+
+def test_folds_that_start_from_the_same_weights_are_no_such_thing(analyse: Analyse) -> None:
+    text = (
+        SETUP
+        + STEP
+        + (
+            "start = model.get_weights()\n"
+            "for fold in range(1000):\n    model.set_weights(start)\n"
+            "    for x, y in ds:\n        train_step(x, y)\n"
+        )
+    )
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
+
+
+def test_silent_in_a_layer_that_a_step_may_call(analyse: Analyse) -> None:
+    text = SETUP + (
+        "class Local(tf.keras.layers.Layer):\n"
+        "    def learn(self, x, y):\n"
+        "        for _ in range(50):\n"
+        "            with tf.GradientTape() as tape:\n                loss = tf.reduce_mean(self(x) - y)\n"
+        "            optimizer.apply_gradients([(tape.gradient(loss, self.w), self.w)])\n"
+    )
+    assert named(analyse(text), RULE) == []
+    assert len(named(analyse(text + "for x, y in ds:\n    Local().learn(x, y)\n"), RULE)) == 1
+
+
 def test_silent_for_an_optimizer_made_of_optimizers(analyse: Analyse) -> None:
     text = SETUP + (
         "class Both(tf.keras.optimizers.Optimizer):\n"

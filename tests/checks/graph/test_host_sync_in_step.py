@@ -54,12 +54,21 @@ def test_reads_in_every_step(analyse: Analyse, read: str) -> None:
     [
         "if step % 100 == 0:\n    print(float(loss))",
         "if unheard_of(step):\n    print(float(loss))",
+        "if args.benchmark:\n    float(loss)",
         "losses.append(loss)",
         "print('step', step)",
         "labels = y.numpy()",
         "model.reset_metrics()",
     ],
-    ids=["every 100 steps", "behind a branch", "kept as a tensor", "no tensor", "host data", "other call"],
+    ids=[
+        "every 100 steps",
+        "behind a branch",
+        "in a benchmark",
+        "kept as a tensor",
+        "no tensor",
+        "host data",
+        "other call",
+    ],
 )
 def test_silent_where_nothing_is_read_in_every_step(analyse: Analyse, body: str) -> None:
     assert named(analyse(loop(body)), RULE) == []

@@ -46,6 +46,10 @@ def test_nearly_the_whole_card_is_no_cap(analyse: Analyse) -> None:
     assert severities(analyse(text)) == []
 
 
+def test_limit_as_large_as_a_whole_card_is_info(analyse: Analyse) -> None:
+    assert severities(analyse(CAP.replace("1024", "30 * 1024") + TRAIN)) == [Severity.INFO]
+
+
 def test_card_cut_into_logical_ones_is_info(analyse: Analyse) -> None:
     part = "tf.config.LogicalDeviceConfiguration(memory_limit=1024)"
     text = CAP.replace(f"[{part}]", f"[{part}, {part}]") + TRAIN

@@ -36,8 +36,12 @@ def test_casts_in_the_step(analyse: Analyse, dtype: str) -> None:
         SETUP
         + COMPILED_STEP.replace("    loss", "    n = tf.cast(tf.shape(y)[0], tf.float64)\n        loss")
         + LOOP,
+        SETUP
+        + "@tf.function\ndef average_precision(y, p):\n    return tf.reduce_mean(tf.cast(p, tf.float64))\n\n"
+        + FIT
+        + "average_precision(1.0, model(x))\n",
     ],
-    ids=["in the dataset", "outside training", "32 bits", "a count"],
+    ids=["in the dataset", "outside training", "32 bits", "a count", "a graph function that only evaluates"],
 )
 def test_silent(analyse: Analyse, text: str) -> None:
     assert named(analyse(text), RULE) == []

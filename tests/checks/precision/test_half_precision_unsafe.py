@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.checks.conftest import Analyse, named
+from tflint_gpu.findings import Severity
 
 NAME = "half-precision-unsafe"
 STEP = (
@@ -48,6 +49,19 @@ def test_policy_as_an_object_and_output_as_a_layer(analyse: Analyse) -> None:
     )
     assert [f.location.line for f in named(analyse(text.format("")), NAME)] == [5]
     assert named(analyse(text.format(", dtype='float32'")), NAME) == []
+
+
+def test_policy_that_a_branch_may_leave_out_makes_outputs_info(analyse: Analyse) -> None:
+    text = (
+        "import tensorflow as tf\n\n"
+        "def set_policy(dtype):\n"
+        "    if dtype == tf.float16:\n        tf.keras.mixed_precision.set_global_policy('mixed_float16')\n\n"
+        "model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(4096), "
+        "tf.keras.layers.Dense(10, activation='softmax')])\n"
+        "model.compile('adam', 'sparse_categorical_crossentropy')\n"
+        "model.fit(tf.zeros((4096, 64)), tf.zeros(4096), batch_size=512)\n"
+    )
+    assert [found.severity for found in named(analyse(text), NAME)] == [Severity.INFO]
 
 
 def test_logits_are_fine(analyse: Analyse) -> None:

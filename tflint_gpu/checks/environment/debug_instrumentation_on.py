@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,9 @@ _VALUE_ASSERTIONS = tuple(
         "check_numerics",
     )
 )
+
+#: A module and a level above 0, as in ``executor=2``: level 0 switches logging off, a bare number is ignored.
+_LOGS = re.compile(r"=\s*[1-9]")
 
 
 class DebugInstrumentationOn(Check):
@@ -152,7 +156,7 @@ def _in_traced_step(call: Call, program: Program) -> bool:
 def _of_setting(name: str, value: str) -> str | None:
     if name == "CUDA_LAUNCH_BLOCKING" and value not in ("", "0"):
         return "CUDA_LAUNCH_BLOCKING makes the host wait for every kernel, so that nothing overlaps. Remove it."
-    if name == "TF_CPP_VMODULE" and value:
+    if name == "TF_CPP_VMODULE" and _LOGS.search(value):
         return "TF_CPP_VMODULE writes a log line for ops in every step, and the GPU waits for it. Remove it."
     if name in ("XLA_FLAGS", "TF_XLA_FLAGS") and "--xla_dump_to" in value:
         return "Every compiled graph is dumped to disk, which makes compilation wait. Remove --xla_dump_to."

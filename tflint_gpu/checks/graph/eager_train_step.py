@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.loops import adapts, drives_environment, function_of_tape, judge_eager, simulates, span
+from tflint_gpu.checks.loops import (
+    adapts,
+    drives_environment,
+    function_of_tape,
+    judge_eager,
+    learns_to_learn,
+    simulates,
+    span,
+)
 from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.context import Loop
 from tflint_gpu.program.values import Items, Produced, Value, is_true
@@ -31,8 +39,9 @@ class EagerTrainStep(Check):
         ):
             return
         seen = set()
+        adapting = {step.apply.module.path for step in program.steps if learns_to_learn(step)}
         for step in program.steps:
-            if step.loop is None or not _by_hand(step):
+            if step.loop is None or not _by_hand(step) or _of_layer_alone(step, program):
                 continue
             function = function_of_tape(step)
             start = function.function.location if function else step.loop.location
@@ -44,14 +53,14 @@ class EagerTrainStep(Check):
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
                 "Put the whole step into a tf.function.",
-                severity=Severity.INFO if simulates(program) else self._severity(step, step.loop),
+                severity=self._severity(step, step.loop, simulates(program) or step.apply.module.path in adapting),
                 qualname=function.function.qualname if function else step.apply.qualname,
                 related=related,
             )
 
-    def _severity(self, step: Step, loop: Loop) -> Severity:
+    def _severity(self, step: Step, loop: Loop, eager_by_method: bool) -> Severity:
         """Lower the voice where eager control flow is the method, or a picture is what is trained."""
-        if drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
+        if eager_by_method or drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
             return Severity.INFO
         return self.severity
 
@@ -67,6 +76,15 @@ def _by_hand(step: Step) -> bool:
     # An optimizer that hands its gradients on to others has no tape: it is part of somebody's step, not one.
     taped = step.tape != step.apply.location or step.apply.callee.endswith(".minimize")
     return step.eager and taped and not once and not context.debug and not traced & set(context.regions)
+
+
+def _of_layer_alone(step: Step, program: Program) -> bool:
+    """Say whether the step is in a layer's method that nobody is seen to call: a model's own step may do so."""
+    activations = step.apply.context.activations
+    outermost = activations[-1].function if activations else None
+    if outermost is None or outermost.owner is None or not outermost.owner.is_a("keras.layers.Layer"):
+        return False
+    return next(iter(program.calls_to(f"{outermost.module.name}:{outermost.qualname}")), None) is None
 
 
 def _optimizes_inputs(step: Step) -> bool:

@@ -32,6 +32,9 @@ _SHARING = (
     "torch.multiprocessing.spawn",
 )
 
+#: A limit of this many bytes is all that many a card has; on a larger one it still holds a large batch.
+WHOLE_CARD = 16 * 2**30
+
 #: A peak that leaves this much of the limit free was not held back by it.
 _ROOM = 0.8
 _FULL = 0.95
@@ -58,7 +61,8 @@ class MemoryCapped(Check):
             if cap is None or call.context.debug:
                 continue
             text, value, limit = cap
-            quiet = shares or not program.trains() or value.soft or _splits(call, program)
+            roomy = isinstance(limit, int) and limit >= WHOLE_CARD
+            quiet = shares or roomy or not program.trains() or value.soft or _splits(call, program)
             yield self.at(
                 call,
                 f"{text}: batches that would keep the GPU busy do not fit, and cuDNN falls back to algorithms "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, External, Tensor, Value
@@ -79,7 +80,7 @@ class Float64Compute(Check):
                 )
         for callee, position in _CASTS.items():
             for call in program.calls_to(callee):
-                if _casts_data(call, position):
+                if _casts_data(call, position) and in_training_step(call, program):
                     yield self.at(
                         call,
                         "From here on the step computes in 64 bits: half the speed of 32 or, on most GPUs, a "
