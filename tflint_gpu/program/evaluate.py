@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import loops
 from tflint_gpu.program.attributes import attribute
-from tflint_gpu.program.folding import binary, bounded, compare, fits, store_item, subscript
+from tflint_gpu.program.folding import binary, bounded, compare, fits, is_mask, store_item, subscript
 from tflint_gpu.program.joins import join_all, truth
 from tflint_gpu.program.names import member
+from tflint_gpu.program.state import Site
 from tflint_gpu.program.values import (
     Const,
     Element,
@@ -90,7 +91,8 @@ def _unary(machine: Machine, state: State, node: ast.UnaryOp) -> Value:
                 return Operation("~", (value,))
             return Const(-number if isinstance(node.op, ast.USub) else number, soft)
         case Tensor(symbolic=symbolic):
-            return Tensor(symbolic=symbolic, parents=(value,))
+            sign = "~" if isinstance(node.op, ast.Invert) else "-"
+            return Tensor(symbolic=symbolic, parents=(value,), operator=sign)
         case _:
             return Operation("-", (value,))
 
@@ -133,7 +135,12 @@ def _conditional(machine: Machine, state: State, node: ast.IfExp) -> Value:
 
 def _subscript(machine: Machine, state: State, node: ast.Subscript) -> Value:
     base = machine.evaluate(node.value, state)
-    return subscript(base, machine.evaluate(node.slice, state))
+    key = machine.evaluate(node.slice, state)
+    if isinstance(base, Tensor) and is_mask(key):
+        # TensorFlow makes a boolean_mask of it: there is no other way to select by a condition.
+        noted = machine.record("tf.boolean_mask", Site(state.module.location(node), (base, key), {}), state)
+        return Tensor(noted, symbolic=base.symbolic, parents=(base, key))
+    return subscript(base, key)
 
 
 def _slicing(machine: Machine, state: State, node: ast.Slice) -> Value:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tflint_gpu.program.joins import join, join_all
 from tflint_gpu.program.values import (
+    Call,
     Choice,
     Class,
     Const,
@@ -75,7 +76,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             return Const(folded[0], s or t) if folded else Unknown("does not fold")
         case (Tensor(), _) | (_, Tensor()):
             symbolic = any(isinstance(side, Tensor) and side.symbolic for side in (left, right))
-            return Tensor(symbolic=symbolic, parents=(left, right))
+            return Tensor(symbolic=symbolic, parents=(left, right), operator=symbol)
         case Items(kind=kind, items=a, complete=c), Items(items=b, complete=d) if symbol == "+":
             return bounded(kind, (*a, *b), complete=c and d)
         case Items(kind=kind, items=a), _ if symbol == "*":
@@ -147,7 +148,7 @@ def subscript(base: Value, key: Value) -> Value:
         case Choice(options=options), _:
             return join_all(subscript(option, key) for option in options)
         case Tensor(symbolic=symbolic), _:
-            return Tensor(symbolic=symbolic, parents=(base, key))
+            return Tensor(symbolic=symbolic, parents=(base, key), operator="[]")
         case Const(value=text), Const(value=int() as index):
             try:
                 return Const(text[index], base.soft)
@@ -159,6 +160,34 @@ def subscript(base: Value, key: Value) -> Value:
             return Unknown("environment")
         case _:
             return Subscript(base, key)
+
+
+#: Functions whose result is a mask of booleans.
+_MASKS = frozenset(
+    f"tf.{owner}{name}"
+    for owner in ("", "math.")
+    for name in (
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "is_nan", "is_inf", "is_finite"),
+        *("logical_and", "logical_or", "logical_not", "logical_xor", "sequence_mask"),
+    )
+)
+
+
+def is_mask(value: Value) -> bool:
+    """Say whether `value` is certainly a tensor of booleans: comparisons, and what ``& | ~`` make of them."""
+    match value:
+        case Tensor(origin=None, operator="compare"):
+            return True
+        case Tensor(origin=None, operator="&" | "|" | "^" | "~", parents=parts):
+            return all(is_mask(part) for part in parts)
+        case Tensor(origin=Call(callee="tf.cast") as cast):
+            kind = cast.argument("dtype", 1)
+            name = kind.name if isinstance(kind, External) else kind.value if isinstance(kind, Const) else ""
+            return name in ("tf.bool", "bool")
+        case Tensor(origin=Call(callee=callee)):
+            return callee in _MASKS
+        case _:
+            return False
 
 
 def hashable(value: Any) -> bool:
@@ -193,7 +222,7 @@ def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         if isinstance(op, ast.Is | ast.IsNot):
             return Const(isinstance(op, ast.IsNot))
-        return Tensor(parents=(left, right))
+        return Tensor(parents=(left, right), operator="compare")
     plain = _plain(right)
     if isinstance(left, Const) and plain is not _OPAQUE:
         try:
