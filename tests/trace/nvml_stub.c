@@ -21,6 +21,7 @@ int nvmlDeviceGetUtilizationRates(void *h, utilization_t *u) {
   u->gpu = 25; u->memory = 5; return 0;
 }
 int nvmlDeviceGetPowerUsage(void *h, unsigned *mw) { *mw = 123000; return 0; }
+int nvmlDeviceGetEnforcedPowerLimit(void *h, unsigned *mw) { *mw = 700000; return 0; }
 int nvmlDeviceGetClockInfo(void *h, unsigned kind, unsigned *mhz) { *mhz = 1500; return 0; }
 int nvmlDeviceGetPcieThroughput(void *h, unsigned which, unsigned *kb) { *kb = which ? 7 : 5; return 0; }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *h, unsigned long long *bits) { *bits = 0x1 | 0x40; return 0; }

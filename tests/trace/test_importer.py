@@ -41,6 +41,17 @@ def test_16_bit_share_of_the_tables():
 
 
 @needs_profiles
+def test_every_gpu_of_a_profile_is_told_with_its_memory():
+    evidence = import_profile(SHARED / "v100x8-bert").evidence
+    used = {gpu.name: gpu for gpu in evidence.gpus if gpu.computes}
+    assert len(evidence.gpus) == 8
+    assert set(used) == {"GPU:4", "GPU:6"}
+    assert used["GPU:4"].compute_ms == pytest.approx(14.8, abs=0.1)
+    assert used["GPU:4"].collective_ms == 0
+    assert evidence.memory is not None
+
+
+@needs_profiles
 def test_a_gpu_that_was_not_traced_is_not_an_idle_one():
     evidence = import_profile(SHARED / "tf22-no-xplane").evidence
     assert evidence.environment.device.kind == "gpu"

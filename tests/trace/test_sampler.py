@@ -50,7 +50,7 @@ def test_a_gpu_tells_its_counters(driver: Path):
     assert found["count"] > 2
     assert found["gpu_util"] == pytest.approx(0.25)
     assert (found["memory_used_bytes"], found["memory_total_bytes"]) == (400, 1000)
-    assert found["power_w"] == pytest.approx(123)
+    assert (found["power_w"], found["power_limit_w"]) == (pytest.approx(123), pytest.approx(700))
     assert found["sm_clock_mhz"] == pytest.approx(1500)
     assert found["throttled"] == ["heat (hardware)"]
     assert {found["pcie_in_bytes_s"], found["pcie_out_bytes_s"]} == {5000.0, 7000.0}

@@ -12,6 +12,7 @@ from typing import Any
 
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Location
+from tflint_gpu.trace.usage import GpuUse, Memory
 
 #: Raised when the meaning of a field changes; new fields alone do not.
 SCHEMA = 1
@@ -81,8 +82,8 @@ class Step:
 class Window:
     """How the steps were found and how steady they are.
 
-    `seen_as` is ``fit``, ``train_on_batch``, ``dataset loop``, ``step function`` or ``time``. The median and the spread
-    (interquartile range over median) are of plain step times outside the profiler.
+    `seen_as` is ``fit``, ``train_on_batch``, ``dataset loop``, ``step function`` or ``time``. The median and the
+    spread (interquartile range over median) are of plain step times outside the profiler.
     """
 
     seen_as: str
@@ -99,8 +100,8 @@ class Window:
 class PipelineStage:
     """A stage of a rewritten tf.data iterator chain with its own time per step.
 
-    `chain` is the whole event name (``Iterator::Root::Prefetch::ParallelMapV2``), `op` its last element. `self_ms` is time
-    in the stage less its inputs, summed over threads; `spot` is the user's line where the op could be mapped back.
+    `chain` is the whole event name (``Iterator::Root::Prefetch::ParallelMapV2``), `op` its last element. `self_ms`
+    is time in the stage less its inputs, summed over threads; `spot` the user's line where the op could be mapped.
     """
 
     chain: str
@@ -113,7 +114,7 @@ class PipelineStage:
 
 @dataclass(frozen=True)
 class PythonInput:
-    """Python code that makes input: `kind` is ``generator``, ``py_function``, ``numpy_function`` or ``PyDataset``."""
+    """Python that makes input: `kind` is ``generator``, ``py_function``, ``numpy_function`` or ``PyDataset``."""
 
     kind: str
     name: str
@@ -152,7 +153,7 @@ class CallbackCost:
 
 @dataclass(frozen=True)
 class KerasCall:
-    """Calls of ``fit``/``predict``/``evaluate``/``train_on_batch``/``predict_on_batch`` from one line of the user's.
+    """Calls of ``fit``/``predict``/``evaluate``/``train_on_batch``/``predict_on_batch`` from one line.
 
     `rows` is the median number of rows handed over, None where it is not known; `ms` the median time of one call.
     """
@@ -182,8 +183,8 @@ class Placement:
     """Ops of one type from one line: where they ran, or would run on a GPU machine when `predicted`.
 
     `device` is ``cpu`` or ``gpu``; `ms` their time per step; `reason` in words (``no GPU kernel for AsString`` …);
-    `in_step` says that they belong to the training step, not to input or set-up. `bytes` is what the largest of them
-    reads and writes, unknown dimensions counted as one; None where a rank is unknown.
+    `in_step` says that they belong to the training step, not to input or set-up. `bytes` is what the largest of
+    them reads and writes, unknown dimensions counted as one; None where a rank is unknown.
     """
 
     op: str
@@ -202,17 +203,27 @@ class Placement:
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies between host and device per step."""
+    """Copies between host and device per step.
+
+    In a round trip large data goes to the host and back between two kernels of a step. `round_trip_ms` is how long
+    the GPU idles for them, `round_trip_op` the op that the host ran meanwhile ("" where none was recorded).
+    """
 
     host_to_device_bytes: float = 0.0
     device_to_host_bytes: float = 0.0
     host_to_device_count: float = 0.0
     device_to_host_count: float = 0.0
+    round_trips: float = 0.0
+    round_trip_ms: float = 0.0
+    round_trip_op: str = ""
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """GPU kernels of the window: count per step, median length in µs, share of device time by kind of work."""
+    """GPU kernels of the window: count per step, median length in µs, share of device time by kind of work.
+
+    `elementwise_share` includes XLA's fusions (`fused_share`); `occupancy` leaves matrix products out.
+    """
 
     per_step: float
     median_us: float
@@ -220,14 +231,15 @@ class Kernels:
     gemm_share: float | None = None
     elementwise_share: float | None = None
     float64_share: float | None = None
+    fused_share: float | None = None
+    occupancy: float | None = None
 
 
 @dataclass(frozen=True)
 class Samples:
     """NVML samples over the window, means over the GPUs that the run was on; `memory_used_bytes` is the peak.
 
-    `cpu_util` and `io_wait` are shares of the time of the allowed cores. `note` says in a sentence why there are no
-    counters, where there are none.
+    `cpu_util` and `io_wait` are shares of the time of the allowed cores. `note` says why there are no counters.
     """
 
     count: int = 0
@@ -243,16 +255,16 @@ class Samples:
     io_wait: float | None = None
     pcie_in_bytes_s: float | None = None
     pcie_out_bytes_s: float | None = None
+    power_limit_w: float | None = None
 
 
 @dataclass(frozen=True)
 class WhatIf:
     """One change against the baseline of the same run.
 
-    `change` is ``cached-batch``, ``batch-x2``, ``batch-x4``, ``xla``, ``steps-per-execution-8`` … Both times are per step of
-    the original size (a doubled batch counts as two). `speedup` is baseline over changed, in samples per second;
-    `low`/`high` bound it at 95 %. `spread` is the half-width of that interval over the speedup. It is a gain only when
-    `low` > 1.
+    `change` is ``cached-batch``, ``batch-x2``, ``xla``, ``steps-per-execution-8`` … Both times are per step of the
+    original size (a doubled batch counts as two). `speedup` is baseline over changed, in samples per second,
+    `low`/`high` bound it at 95 %, `spread` is half that interval over it. It is a gain only when `low` > 1.
     """
 
     change: str
@@ -300,6 +312,8 @@ class Evidence:
     placements: tuple[Placement, ...] = ()
     copies: Copies | None = None
     kernels: Kernels | None = None
+    gpus: tuple[GpuUse, ...] = ()
+    memory: Memory | None = None
     samples: Samples | None = None
     what_if: tuple[WhatIf, ...] = ()
     muted: tuple[str, ...] = ()

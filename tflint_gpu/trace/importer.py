@@ -57,6 +57,8 @@ def _of_profile(profile: ProfileSummary, path: Path) -> Evidence:
             "eager": profile.eager,
             "copies": profile.copies,
             "kernels": profile.kernels,
+            "gpus": tuple(device.use for device in profile.devices),
+            "memory": profile.memory,
         },
     )
 

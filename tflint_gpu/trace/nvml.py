@@ -29,6 +29,7 @@ class Gpu:
     compute_capability: str | None = None
     memory_bytes: int | None = None
     mig: bool = False
+    power_limit_w: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Nvml:
         capability = self._ask(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle))
         memory = self._ask(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
         mig = self._ask(lambda: nvml.nvmlDeviceGetMigMode(handle))
+        limit = self._ask(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle))
         return Gpu(
             index,
             _text(self._ask(lambda: nvml.nvmlDeviceGetName(handle)) or "NVIDIA GPU"),
@@ -73,6 +75,7 @@ class Nvml:
             f"{capability[0]}.{capability[1]}" if capability else None,
             int(memory.total) if memory else None,
             bool(mig and mig[0]),
+            limit / 1000 if limit else None,
         )
 
     def read(self, gpu: Gpu) -> Reading:

@@ -114,6 +114,7 @@ def _summary(ticks: Sequence[Tick], gpus: Sequence[Gpu], ours: set[int], note: s
         io_wait=io_wait,
         pcie_in_bytes_s=_mean(reading.pcie_in for reading in readings),
         pcie_out_bytes_s=_mean(reading.pcie_out for reading in readings),
+        power_limit_w=_mean(gpus[index].power_limit_w for index in used),
     )
 
 

@@ -222,6 +222,8 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
         copies=profile.copies if profile else None,
         kernels=profile.kernels if profile else None,
+        gpus=tuple(device.use for device in profile.devices) if profile else (),
+        memory=profile.memory if profile else None,
         samples=baseline.samples,
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
         notes=tuple(

@@ -37,7 +37,7 @@ NONE: frozenset[str] = frozenset()
         ("compile_loss/Compiled/mul:Mul", NONE, Kind.OP),
         ("convolution.1", frozenset({"hlo_op"}), Kind.HLO),
         ("$builtins isinstance", NONE, Kind.NOISE),
-        ("MemoryAllocation", NONE, Kind.NOISE),
+        ("MemoryAllocation", NONE, Kind.MEMORY),
         ("convert_to_tensor", NONE, Kind.HOST),
     ],
 )

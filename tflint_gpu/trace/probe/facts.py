@@ -221,6 +221,9 @@ def model_facts(run):
         note(found, "mixed_precision", lambda keras=keras: policy(keras))
         note(found, "floatx", lambda keras=keras: keras.backend.floatx())
     note(found, "replicas", lambda: replicas(run))
+    if run.tensorflow.config.list_physical_devices("GPU"):
+        note(found, "visible_gpus", lambda: len(run.tensorflow.config.list_logical_devices("GPU")))
+        note(found, "peak_memory_bytes", lambda: peak_memory(run.tensorflow))
     return found
 
 
@@ -248,6 +251,12 @@ def policy(keras):
 def replicas(run):
     """Return the replicas of the strategy that the last model trains under."""
     return int(run.keras.models[-1].distribute_strategy.num_replicas_in_sync)
+
+
+def peak_memory(tf):
+    """Return the most bytes that TensorFlow had in use on a GPU at once, since the program began."""
+    gpus = range(len(tf.config.list_logical_devices("GPU")))
+    return max(int(tf.config.experimental.get_memory_info("GPU:%d" % gpu)["peak"]) for gpu in gpus)
 
 
 def place(run, result):

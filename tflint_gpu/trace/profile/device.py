@@ -11,8 +11,11 @@ from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import Work, device_work
 from tflint_gpu.trace.profile.space import Line, Plane
 
-_NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_details", "group_id"})
+_NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_details", "group_id"}) | {
+    "kernel_details"
+}
 _BYTES = re.compile(r"(?:num_bytes|size):(\d+)")
+_OCCUPANCY = re.compile(r"occ_pct:(\d+(?:\.\d+)?)")
 
 
 class Kernel(NamedTuple):
@@ -23,6 +26,16 @@ class Kernel(NamedTuple):
     name: str
     op: str
     correlation: int | None = None
+    occupancy: float | None = None
+
+
+class Copy(NamedTuple):
+    """One copy between host and device."""
+
+    start: int
+    end: int
+    to_device: bool
+    bytes: int
 
 
 @dataclass
@@ -36,6 +49,7 @@ class DeviceTrace:
     kernels: list[Kernel] = field(default_factory=list)
     work: dict[Work, list[Interval]] = field(default_factory=lambda: defaultdict(list))
     copied_bytes: Counter[Work] = field(default_factory=Counter)
+    copies: list[Copy] = field(default_factory=list)
     #: Step spans that the file itself derived (old files): (start, end, group).
     steps: list[tuple[int, int, int]] = field(default_factory=list)
     groups: dict[int, Interval] = field(default_factory=dict)
@@ -85,9 +99,13 @@ def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
             op = stats.get("tf_op") or stats.get("level 0") or ""
             if not op or str(op).startswith("XlaModule"):
                 op = stats.get("hlo_op") or ""
-            trace.kernels.append(Kernel(start, end, name, str(op), stats.get("correlation_id")))
+            occupancy = _occupancy(stats)
+            trace.kernels.append(Kernel(start, end, name, str(op), stats.get("correlation_id"), occupancy))
         else:
-            trace.copied_bytes[work] += _size(stats)
+            size = _size(stats)
+            trace.copied_bytes[work] += size
+            if work is not Work.ON_DEVICE:
+                trace.copies.append(Copy(start, end, work is Work.TO_DEVICE, size))
         group = stats.get("group_id")
         if group is not None:
             low, high = trace.groups.get(group, (start, end))
@@ -97,6 +115,12 @@ def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
 def _size(stats: dict[str, Any]) -> int:
     found = _BYTES.search(str(stats.get("memcpy_details") or ""))
     return int(found[1]) if found else 0
+
+
+def _occupancy(stats: dict[str, Any]) -> float | None:
+    """Return the share of warps that a kernel may fill; None where it is not told, which ROCm writes as 0."""
+    found = _OCCUPANCY.search(str(stats.get("kernel_details") or ""))
+    return float(found[1]) / 100 or None if found else None
 
 
 def _read_steps(plane: Plane, line: Line, trace: DeviceTrace) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
+from tflint_gpu.trace.profile.memory import MEMORY_STATS, ON_GPU, Level, level_of
 from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
 from tflint_gpu.trace.profile.space import Line, Plane
 
@@ -87,6 +88,8 @@ class HostTrace:
     captured: dict[int, tuple[int | None, str]] = field(default_factory=dict)
     executor_ps: Counter[int] = field(default_factory=Counter)
     launches: dict[int, int] = field(default_factory=dict)
+    #: What the allocators of GPUs had handed out, by their names, in no order.
+    memory: dict[str, list[Level]] = field(default_factory=lambda: defaultdict(list))
     grouped: bool = False
     begin: int | None = None
     end: int | None = None
@@ -147,7 +150,13 @@ class _Thread:
     def read(self) -> None:
         events = self.line.events
         # Numbers, not events: a thread may hold millions, and each event would become a Python object that stays.
-        wanted = [at for at, event in enumerate(events) if self._kind(event) is not Kind.NOISE]
+        wanted = []
+        for at, event in enumerate(events):
+            kind = self._kind(event)
+            if kind is Kind.MEMORY:
+                self._memory(event)
+            elif kind is not Kind.NOISE:
+                wanted.append(at)
         wanted.sort(key=lambda at: (events[at].offset_ps << _DURATION_BITS) - events[at].duration_ps)
         for at in wanted:
             event = events[at]
@@ -212,6 +221,12 @@ class _Thread:
         if self.input_thread and kind is not Kind.INPUT and "group_id" not in stats:
             return
         self.trace.add(kind, start, end, stats.get("group_id"))
+
+    def _memory(self, event: Any) -> None:
+        stats = self.plane.stats(event, MEMORY_STATS)
+        name = str(stats.get("allocator_name") or "")
+        if name.startswith(ON_GPU):
+            self.trace.memory[name].append(level_of(self.line.base_ps + event.offset_ps, stats))
 
     def _captured(self, stats: dict[str, Any]) -> None:
         inside = next((frame for frame in reversed(self.stack) if frame.stage), None)

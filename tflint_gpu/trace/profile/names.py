@@ -21,6 +21,7 @@ class Kind(str, enum.Enum):
     EAGER = "runs an op or function from Python"
     CAPTURED = "runs a function of a tf.data stage"
     COMPILE = "compiles"
+    MEMORY = "tells how much memory an allocator has handed out"
     HOST = "other work of the host"
     NOISE = "bookkeeping of the profiler or the allocator"
 
@@ -35,9 +36,8 @@ _COMPILE = re.compile(
     r"^[^/]*(Compil|backend_compile|BuildExecutable|Codegen|HLO passes|layout-assignment|ThunkEmitter|RunBackend|"
     r"graph_building)"
 )
-_NOISE = re.compile(
-    r"^(\$|end: |ThreadpoolListener::|Memory(Alloc|Dealloc)ation|ExecutorPropagateOutputs|RecordUsage|Wait for )"
-)
+_NOISE = re.compile(r"^(\$|end: |ThreadpoolListener::|ExecutorPropagateOutputs|RecordUsage|Wait for )")
+_MEMORY = ("MemoryAllocation", "MemoryDeallocation")
 _HOST_LAUNCH = re.compile(r"^(ExecutorState::Process$|GpuExecutable::ExecuteThunks|cu[A-Z]\w+Launch|hip\w*Launch)")
 
 #: Op types that only call others, or hand tensors on: no work of their own.
@@ -71,6 +71,8 @@ def host_kind(name: str, stats: frozenset[str]) -> Kind:
     """Classify a host event by its `name` and the names of its `stats`."""
     if _NOISE.match(name):
         return Kind.NOISE
+    if name.startswith(_MEMORY):
+        return Kind.MEMORY
     if name.startswith("IteratorGetNext"):
         return Kind.INPUT
     if name.startswith("Iterator::"):
@@ -132,6 +134,7 @@ _ELEMENTWISE = re.compile(
     r"EigenMetaKernel|elementwise|^(loop|wrapped|fusion|input)(_|$)|_fusion|BiasN|Cast|DropOut|Relu|ApplyAdam",
     re.I,
 )
+_FUSED = re.compile(r"^(loop|wrapped|input|fusion)(_|\.|$)|fusion", re.I)
 _FLOAT64 = re.compile(r"dgemm|_d884|d884|\bdouble\b|_f64|f64f64|GpuLaunch.*double|Df64|DgemmKernel", re.I)
 
 
@@ -151,6 +154,12 @@ def is_gemm(kernel: str) -> bool:
 def is_elementwise(kernel: str) -> bool:
     """Say whether `kernel` maps elements one by one; XLA's loop fusions count."""
     return bool(_ELEMENTWISE.search(kernel)) and not is_gemm(kernel)
+
+
+@functools.cache
+def is_fused(kernel: str) -> bool:
+    """Say whether XLA made `kernel` of several ops."""
+    return bool(_FUSED.search(kernel))
 
 
 @functools.cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,13 +12,17 @@ from pathlib import Path
 from tflint_gpu.errors import UserError
 from tflint_gpu.trace.evidence import Copies, Device, Eager, Kernels, PipelineStage, Step
 from tflint_gpu.trace.profile import names
+from tflint_gpu.trace.profile.copies import copies_of
 from tflint_gpu.trace.profile.device import DeviceTrace, Kernel, read_device
 from tflint_gpu.trace.profile.host import HostTrace, OpEvent, is_python, read_host
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge
+from tflint_gpu.trace.profile.kernels import kernel_stats
 from tflint_gpu.trace.profile.layout import find_run
+from tflint_gpu.trace.profile.memory import memory_of
 from tflint_gpu.trace.profile.pipelines import pipeline_stages
 from tflint_gpu.trace.profile.space import Plane, read_space
 from tflint_gpu.trace.profile.steps import Breakdown, Span, device_spans, host_spans, tracing
+from tflint_gpu.trace.usage import GpuUse, Memory
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class DeviceSummary:
     busy_share: float | None = None
     steps: tuple[Step, ...] = ()
     kernels: Kernels | None = None
+    collective_ms: float | None = None
+
+    @property
+    def use(self) -> GpuUse:
+        """How the GPU was used, per step of its own; its times are None where it has no steps."""
+        name = self.name.rpartition("/device:")[2]
+        if not self.steps:
+            return GpuUse(name, self.computes, self.busy_share)
+        computed = sum(step.buckets["device_compute"] for step in self.steps) / len(self.steps)
+        return GpuUse(name, self.computes, self.busy_share, computed, self.collective_ms, len(self.steps))
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,7 @@ class ProfileSummary:
     seen_as: str = "time"
     kernels: Kernels | None = None
     copies: Copies | None = None
+    memory: Memory | None = None
     stages: tuple[PipelineStage, ...] = ()
     eager: Eager | None = None
     functions: tuple[FunctionCalls, ...] = ()
@@ -164,7 +178,6 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         steps = tuple(step for found in files for step in _cpu_steps(found))
     per = max(1, len(spans))
     kernels = [kernel for found in files for device in found.devices for kernel in _in_steps(found, device)]
-    copied = sum((device.copied_bytes for found in files for device in found.devices), Counter[names.Work]())
     hosts = [found.host for found in files]
     return ProfileSummary(
         files=names_,
@@ -172,8 +185,9 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         devices=devices,
         steps=steps,
         seen_as=seen_as,
-        kernels=_kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None,
-        copies=_copies(files, copied, per) if any(device.traced for device in devices) else None,
+        kernels=kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None,
+        copies=copies_of(*_copied(files), per) if any(device.traced for device in devices) else None,
+        memory=memory_of((found.host.memory, _host_steps(found)) for found in files),
         stages=pipeline_stages(hosts, per),
         eager=_eager(files),
         functions=_functions(hosts),
@@ -227,8 +241,17 @@ def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
         span_ms=whole / 1e9,
         busy_share=share,
         steps=steps,
-        kernels=_kernel_stats(kernels, max(1, len(steps)), device.vendor == "AMD") if kernels else None,
+        kernels=kernel_stats(kernels, max(1, len(steps)), device.vendor == "AMD") if kernels else None,
+        collective_ms=_collective_ms(device, found.spans.get(device.name, [])),
     )
+
+
+def _collective_ms(device: DeviceTrace, spans: Sequence[Span]) -> float | None:
+    """Return how long collectives ran on `device` per step, hidden behind other kernels or not."""
+    if not spans:
+        return None
+    merged = merge(device.work[names.Work.COLLECTIVE])
+    return sum(length(clip(merged, span.start, span.end)) for span in spans) / 1e9 / len(spans)
 
 
 def _in_steps(found: _Host, device: DeviceTrace) -> list[Kernel]:
@@ -270,34 +293,18 @@ def _main_device(devices: Sequence[DeviceSummary]) -> Device:
     return Device(name, "gpu", traced, len(used), first.memory_bytes, first.capability)
 
 
-def _kernel_stats(kernels: Sequence[Kernel], steps: int, amd: bool) -> Kernels:
-    """Sum up `kernels`. Matrix cores of AMD show in no kernel name, so there the tensor-core share is unknown."""
-    total = sum(kernel.end - kernel.start for kernel in kernels) or 1
-
-    def share(wanted: Iterable[Kernel]) -> float:
-        return sum(kernel.end - kernel.start for kernel in wanted) / total
-
-    return Kernels(
-        per_step=len(kernels) / steps,
-        median_us=statistics.median(kernel.end - kernel.start for kernel in kernels) / 1e6,
-        tensor_core_share=None if amd else share(k for k in kernels if names.uses_tensor_cores(k.name)),
-        gemm_share=share(k for k in kernels if names.is_gemm(k.name)),
-        elementwise_share=share(k for k in kernels if names.is_elementwise(k.name)),
-        float64_share=share(k for k in kernels if names.is_float64(k.name)),
-    )
+def _copied(files: Sequence[_Host]) -> tuple[list[tuple[DeviceTrace, list[Interval]]], list[OpEvent]]:
+    """Return every GPU with its steps, and the ops of all hosts."""
+    devices = [
+        (device, [(span.start, span.end) for span in found.spans.get(device.name, [])])
+        for found in files
+        for device in found.devices
+    ]
+    return devices, [event for found in files for event in found.host.ops]
 
 
-def _copies(files: Sequence[_Host], copied: Counter[names.Work], steps: int) -> Copies:
-    count = Counter[names.Work]()
-    for found in files:
-        for device in found.devices:
-            count.update({work: len(intervals) for work, intervals in device.work.items()})
-    return Copies(
-        copied[names.Work.TO_DEVICE] / steps,
-        copied[names.Work.TO_HOST] / steps,
-        count[names.Work.TO_DEVICE] / steps,
-        count[names.Work.TO_HOST] / steps,
-    )
+def _host_steps(found: _Host) -> list[Interval]:
+    return [(span.start, span.end) for span in host_spans(found.host)]
 
 
 def _eager(files: Sequence[_Host]) -> Eager | None:
