@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import folding, joins
+from tflint_gpu.program import attributes, folding, joins
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Attribute,
@@ -14,6 +14,7 @@ from tflint_gpu.program.values import (
     Const,
     Element,
     External,
+    Function,
     Generator,
     Imported,
     Instance,
@@ -71,6 +72,9 @@ def spread(value: Value, elements: list[ast.expr]) -> list[Value]:
             after = wanted - starred - 1
             middle = Items(kind, items[starred : len(items) - after])
             return [*items[:starred], middle, *items[len(items) - after :]]
+        case Instance(cls=cls, attributes=fields) if cls.is_a("typing.NamedTuple") and starred is None:
+            values = list(fields.values())
+            return values if len(values) == wanted else [Unknown("unpacked")] * wanted
         case Tensor(symbolic=symbolic):
             return [Tensor(symbolic=symbolic, parents=(value,)) for _ in elements]
         case Choice(options=options):
@@ -90,6 +94,10 @@ def _set_attribute(
             case Instance() | Model(instance=Instance()):
                 instance = owner if isinstance(owner, Instance) else owner.instance
                 assert instance is not None
+                found = instance.cls.find(name)
+                if isinstance(found, Function) and found.setter is not None:
+                    machine.follow(attributes.bound_to(found.setter, owner), (value,), {}, state.context)
+                    continue
                 old = instance.attributes.get(name)
                 joined = joins.join(old, value) if old is not None and state.branches else value
                 instance.attributes[name] = joined

@@ -23,6 +23,7 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
+    find_in,
 )
 from tflint_gpu.program.views import Model
 
@@ -48,7 +49,7 @@ def attribute(machine: Machine, state: State, base: Value, name: str) -> Value:
         case Class():
             return _class_attribute(base, name)
         case Super(cls=cls, instance=instance):
-            found = _inherited(cls, name)
+            found = _inherited(cls, instance, name)
             return bind(found, instance) if found is not None else Attribute(base, name)
         case Mapping(items=items) if name in items:
             return items[name]
@@ -58,6 +59,8 @@ def attribute(machine: Machine, state: State, base: Value, name: str) -> Value:
             return Tensor(symbolic=symbolic, parents=(base,))
         case Choice(options=options):
             return join_all(attribute(machine, state, option, name) for option in options)
+        case Const() if name == "value":
+            return base  # of a member of an enumeration
         case Const(value=text) if name in ("name", "parent", "stem") and isinstance(text, str):
             return Const(text, soft=True)
         case GraphFunction(function=inner) if name in ("python_function", "__wrapped__"):
@@ -90,6 +93,10 @@ def _instance_attribute(machine: Machine, state: State, owner: Value, instance: 
         return machine.follow(bound, (), {}, state.context)
     if found is not None:
         return bind(found, owner)
+    if name == "__class__":
+        return instance.cls
+    if name == "__dict__":
+        return Mapping(instance.attributes)
     return Attribute(owner, name)
 
 
@@ -102,11 +109,12 @@ def _class_attribute(cls: Class, name: str) -> Value:
     return found
 
 
-def _inherited(cls: Class, name: str) -> Value | None:
-    for base in cls.bases:
-        if isinstance(base, Class) and (found := base.find(name)) is not None:
-            return found
-    return None
+def _inherited(cls: Class, instance: Value, name: str) -> Value | None:
+    """Return what ``super()`` in a method of `cls` finds: the next of the object's own classes that has it."""
+    made = instance.instance if isinstance(instance, Model) else instance
+    own = made.cls if isinstance(made, Instance) else made if isinstance(made, Class) else cls
+    lineage = own.lineage if cls in own.lineage else cls.lineage
+    return find_in(lineage[lineage.index(cls) + 1 :], name)
 
 
 def bound_to(function: Function, bound: Value | None) -> Function:

@@ -31,8 +31,10 @@ def define_function(machine: Machine, state: State, node: ast.FunctionDef | ast.
     value: Value = function
     for decorator in reversed(node.decorator_list):
         value = decorate(machine, state, value, machine.evaluate(decorator, state), decorator, function)
-    if isinstance(value, Attribute):
-        return  # a setter: the property stands
+    if isinstance(value, Attribute):  # the property stands
+        if value.name == "setter" and isinstance(value.base, Function):
+            value.base.setter = function
+        return
     assignment.set_name(state, node.name, value)
 
 
@@ -49,9 +51,11 @@ def decorate(
             function.kind = "property"
         case Attribute(name="setter" | "deleter" | "getter"):
             return decorator
-        case External(name="tf.function") | Partial() | Function() | Instance():
+        case External(name="tf.function") | Partial() | Function() | Instance() | Class():
             result = machine.call(decorator, Site(state.module.location(node), (value,), {}), state)
             if isinstance(result, Function | GraphFunction | Partial | Class):
+                return result
+            if isinstance(result, Instance) and result.cls.find("__call__") is not None:
                 return result
     return value
 
@@ -67,7 +71,19 @@ def define_class(machine: Machine, state: State, node: ast.ClassDef) -> None:
     machine.execute(node.body, body)
     for member_value in cls.members.values():
         inner = member_value.function if isinstance(member_value, GraphFunction) else member_value
-        if isinstance(inner, Function) and inner.owner is None:
-            inner.owner = cls
+        for method in (inner, inner.setter) if isinstance(inner, Function) else ():
+            if method is not None and method.owner is None:
+                method.owner = cls
     machine.defined.append(cls)
-    assignment.set_name(state, node.name, cls)
+    assignment.set_name(state, node.name, _decorated(machine, state, cls, node))
+
+
+def _decorated(machine: Machine, state: State, cls: Class, node: ast.ClassDef) -> Value:
+    """Return a class as its decorators leave it; those of the project are run, they may register it."""
+    value: Value = cls
+    for decorator in reversed(node.decorator_list):
+        function = machine.evaluate(decorator, state)
+        if isinstance(function, Function | Partial | Instance):
+            result = machine.call(function, Site(state.module.location(decorator), (value,), {}), state)
+            value = result if isinstance(result, Class) else value
+    return value

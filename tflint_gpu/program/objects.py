@@ -42,6 +42,9 @@ def instantiate(machine: Machine, state: State, cls: Class, site: Site, *, alone
         machine.follow(bound, site.args, site.kwargs, state.context, open_call=site.open, alone=alone)
     else:
         _fill_fields(machine, state, cls, instance, site, alone=alone)
+        after = cls.find("__post_init__")
+        if isinstance(after, Function):
+            machine.follow(attributes.bound_to(after, owner), (), {}, state.context)
     if isinstance(owner, Model):
         models.collect_layers(owner)
     elif cls.is_a("keras.losses.Loss"):
@@ -55,7 +58,8 @@ def _fill_fields(
     """Set the fields of a dataclass or NamedTuple from the arguments, else from their defaults."""
     names = [
         part.target.id
-        for owner in _lineage(cls)
+        for owner in reversed(cls.lineage)
+        if isinstance(owner, Class)
         for part in owner.node.body
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
     ]
@@ -80,14 +84,6 @@ def _field_default(machine: Machine, state: State, default: Value) -> Value:
         if factory is not None:
             return machine.call(factory, Site(default.call.location, (), {}), state)
     return default
-
-
-def _lineage(cls: Class) -> list[Class]:
-    chain: list[Class] = []
-    for base in cls.bases:
-        if isinstance(base, Class):
-            chain.extend(_lineage(base))
-    return [*chain, cls]
 
 
 def call_instance(machine: Machine, state: State, instance: Instance, site: Site) -> Value:

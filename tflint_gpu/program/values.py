@@ -8,7 +8,7 @@ changed. (They are not frozen dataclasses because those take three times as long
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +173,8 @@ class Function(Value):
     bound: Value | None = None
     owner: Class | None = None
     kind: str = "function"
+    #: Of a property, the method that is run when it is set.
+    setter: Function | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -186,14 +188,15 @@ class Class(Value):
     node: Any
     bases: tuple[Value, ...] = ()
     members: dict[str, Value] = field(default_factory=dict)
+    #: The class and those it descends from in Python's order of look-up, as far as they are known.
+    lineage: tuple[Class | External, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.lineage = (self, *_merged(self.bases))
 
     def ancestry(self) -> Iterator[str]:
         """Yield the canonical names of all classes outside the project that this one descends from."""
-        for base in self.bases:
-            if isinstance(base, Class):
-                yield from base.ancestry()
-            elif isinstance(base, External):
-                yield base.name
+        return (base.name for base in self.lineage if isinstance(base, External))
 
     def is_a(self, *names: str) -> bool:
         """Say whether the class descends from one of `names` (canonical)."""
@@ -210,21 +213,48 @@ class Class(Value):
 
     def find(self, name: str) -> Value | None:
         """Return the member `name`, searched through the project's own bases."""
-        if name in self.members:
-            return self.members[name]
-        for base in self.bases:
-            if isinstance(base, Class) and (found := base.find(name)) is not None:
-                return found
-        return None
+        return find_in(self.lineage, name)
+
+
+#: Methods that make an object: what they set on it is its first value.
+_MAKERS = ("__init__", "__post_init__", "__new__")
 
 
 def _assigned_on_self(node: ast.ClassDef) -> Iterator[str]:
     for method in node.body:
-        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name != "__init__":
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name not in _MAKERS:
             for part in ast.walk(method):
                 match part:
                     case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
                         yield name
+
+
+def find_in(lineage: Iterable[Class | External], name: str) -> Value | None:
+    """Return the member `name` of the first class of the project in `lineage` that has it."""
+    for cls in lineage:
+        if isinstance(cls, Class) and name in cls.members:
+            return cls.members[name]
+    return None
+
+
+def _merged(bases: Iterable[Value]) -> Iterator[Class | External]:
+    """Yield the ancestors that `bases` bring in Python's order (C3), those that contradict it as they come."""
+    known = [base for base in bases if isinstance(base, Class | External)]
+    rows = [list(base.lineage) if isinstance(base, Class) else [base] for base in known]
+    if len(rows) > 1:
+        rows.append(list(known))
+    else:
+        yield from (member for row in rows for member in row)
+        return
+    while rows := [row for row in rows if row]:
+        later = {_key_of(member) for row in rows for member in row[1:]}
+        head = next((row[0] for row in rows if _key_of(row[0]) not in later), rows[0][0])
+        yield head
+        rows = [[member for member in row if _key_of(member) != _key_of(head)] for row in rows]
+
+
+def _key_of(cls: Class | External) -> int | str:
+    return cls.name if isinstance(cls, External) else id(cls)
 
 
 @dataclass(slots=True, eq=False)
