@@ -101,7 +101,7 @@ def test_every_damaged_file_is_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[1, 2]", b'{"other": 1}', gzip.compress(b'{"traceEvents": [')[:-4]]
+    "content", [b"", b"{", b"[1, 2]", b'{"other": 1}', gzip.compress(b'{"traceEvents": [', mtime=0)[:-4]]
 )
 def test_json_that_is_no_timeline(tmp_path: Path, content: bytes):
     file = tmp_path / "x.json"
