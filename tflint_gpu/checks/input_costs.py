@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
@@ -51,6 +53,18 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     return without_gpu(judged, evidence, spent or 0.0)
 
 
+def exposed_input(evidence: Evidence) -> tuple[float, float]:
+    """Return the shares of the median step that go into waiting for a batch, and into copying it to the device.
+
+    The median, not the mean: one step that refills a buffer between epochs is another rule's matter.
+    """
+    steps = [step for step in evidence.steps if step.step_ms]
+    if not steps:
+        return 0.0, 0.0
+    waiting = median(step.buckets.get("input_wait", 0.0) / step.step_ms for step in steps)
+    return waiting, median(step.buckets.get("host_to_device", 0.0) / step.step_ms for step in steps)
+
+
 def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:
     """Return `judged`, but unmeasured where a CPU's long step may be all that hides `spent_ms` of input.
 
@@ -81,6 +95,20 @@ def part_of(stages: Iterable[PipelineStage], evidence: Evidence) -> float | None
     pipelines = {stage.pipeline for stage in chosen}
     total = sum(stage.self_ms for stage in evidence.pipelines if stage.pipeline in pipelines)
     return sum(stage.self_ms for stage in chosen) / total if total else None
+
+
+def judge_map(finding: Finding, evidence: Evidence) -> Judgement | None:
+    """Judge by the part of the input's cost that the maps at ``detail["stage"]`` (a location) take: an upper bound.
+
+    For findings about a call inside a map's function, which the runtime does not time on its own.
+    """
+    place = finding.detail.get("stage")
+    if place is None:
+        return None
+    stages = stages_of(replace(finding, location=place), evidence, ALL_MAPS)
+    part = part_of(stages, evidence)
+    spent = Measure("map_time", round(sum(stage.self_ms for stage in stages), 3), "ms")
+    return None if not stages or part is None else judge_input(evidence, part, spent)
 
 
 def rewritten(evidence: Evidence, finding: Finding) -> tuple[str, ...]:

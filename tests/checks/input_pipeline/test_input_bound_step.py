@@ -46,7 +46,7 @@ def test_below_a_tenth_nothing_is_said(rule: Rule) -> None:
 def test_exposed_copies_count_as_input(rule: Rule) -> None:
     evidence = waiting(0.0)
     steps = tuple(
-        Step(10.0, 7.0, 7.0, {"input_wait": 0.5, "host_to_device": 2.0, "device_compute": 7.5}) for _ in range(20)
+        Step(10.0, 7.0, 7.0, {"input_wait": 1.3, "host_to_device": 1.2, "device_compute": 7.5}) for _ in range(20)
     )
 
     (finding,) = observed(rule, replace(evidence, steps=steps))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.graph.host_thread_contention import contended
 from tflint_gpu.checks.verdicts import MINOR_SHARE, place_of, without_overhead
 from tflint_gpu.findings import Finding, Impact, Measure, Severity, Verdict
 
@@ -30,7 +31,7 @@ class LaunchBoundStep(Check):
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield one finding where launching takes 3 % of the step or the signs of launch-bound kernels add up."""
         busy = evidence.gpu_busy_share
-        if busy is None or not evidence.saw_steps:
+        if busy is None or not evidence.saw_steps or contended(evidence) is not None:
             return
         launch = without_overhead(evidence.share("launch") or 0.0, evidence)
         kernels = evidence.kernels

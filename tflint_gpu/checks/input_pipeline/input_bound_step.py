@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.input_costs import exposed_input
 from tflint_gpu.checks.verdicts import by_experiment, place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 
@@ -21,15 +21,13 @@ class InputBoundStep(Check):
         """Yield one finding at the training loop when input holds up the median step."""
         if not evidence.saw_steps or evidence.window is None:
             return
-        # The median, not the mean: one step that refills a buffer between epochs is another rule's matter.
-        waiting = median(_share(step.buckets.get("input_wait", 0.0), step.step_ms) for step in evidence.steps)
-        copying = median(_share(step.buckets.get("host_to_device", 0.0), step.step_ms) for step in evidence.steps)
+        waiting, copying = exposed_input(evidence)
         share = waiting + copying
         cached = evidence.experiment("cached-batch")
         judged = by_experiment(cached)
         place = place_of(evidence)
-        if share < self.options["warning"]:
-            return
+        if share < self.options["warning"] or copying > waiting:
+            return  # where copies are the larger part, h2d-transfer-bound tells what to do about them
         if judged is not None and judged.verdict is Verdict.REFUTED:
             return
         measures = [
@@ -46,10 +44,6 @@ class InputBoundStep(Check):
             severity=Severity.ERROR if share >= self.options["error"] else Severity.WARNING,
             related=_slowest(evidence),
         ).with_verdict(Verdict.OBSERVED, evidence=tuple(measures), impact=impact)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
 
 
 def _message(share: float, evidence: Evidence) -> str:
