@@ -28,6 +28,7 @@ from tflint_gpu.program.values import (
 from tflint_gpu.program.views import Model, Setting
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.machine import Machine
 
 
@@ -42,7 +43,8 @@ def assign(machine: Machine, state: State, target: ast.expr, value: Value) -> No
         case ast.Starred(value=inner):
             assign(machine, state, inner, value)
         case ast.Attribute(value=base, attr=name):
-            _set_attribute(machine, state, target, machine.evaluate(base, state), name, value)
+            owner = machine.evaluate(base, state)
+            set_attribute(machine, state, state.module.location(target), owner, name, value)
         case ast.Subscript(value=base, slice=key):
             _set_item(machine, state, target, machine.evaluate(base, state), machine.evaluate(key, state), value)
 
@@ -86,9 +88,10 @@ def spread(value: Value, elements: list[ast.expr]) -> list[Value]:
             return [Element(value, index) for index in range(wanted)]
 
 
-def _set_attribute(
-    machine: Machine, state: State, node: ast.Attribute, base: Value, name: str, value: Value
+def set_attribute(
+    machine: Machine, state: State, location: Location, base: Value, name: str, value: Value
 ) -> None:
+    """Set ``base.name = value``; on what is not the project's it is noted as a call of ``setattr``."""
     for owner in options_of(base):
         match owner:
             case Instance() | Model(instance=Instance()):
@@ -102,7 +105,7 @@ def _set_attribute(
                 joined = joins.join(old, value) if old is not None and state.branches else value
                 instance.attributes[name] = joined
                 if isinstance(owner, Model) and name == "run_eagerly":
-                    _note_attribute(machine, state, node, owner, name, value)
+                    _note_attribute(machine, state, location, owner, name, value)
             case Imported(module=module):
                 module.names[name] = value
             case Class():
@@ -112,7 +115,7 @@ def _set_attribute(
             case _:
                 root, dotted = _root_of(owner, name)
                 machine.attributes.setdefault(id(root), (root, {}))[1][dotted] = value
-                _note_attribute(machine, state, node, root, dotted, value)
+                _note_attribute(machine, state, location, root, dotted, value)
 
 
 def _root_of(owner: Value, name: str) -> tuple[Value, str]:
@@ -123,9 +126,9 @@ def _root_of(owner: Value, name: str) -> tuple[Value, str]:
 
 
 def _note_attribute(
-    machine: Machine, state: State, node: ast.Attribute, owner: Value, name: str, value: Value
+    machine: Machine, state: State, location: Location, owner: Value, name: str, value: Value
 ) -> None:
-    site = Site(state.module.location(node), (Const(name), value), {})
+    site = Site(location, (Const(name), value), {})
     machine.record("builtins.setattr", site, state, receiver=owner)
 
 
@@ -138,8 +141,14 @@ def _set_item(machine: Machine, state: State, node: ast.Subscript, base: Value, 
             if isinstance(key, Const) and state.branches and folding.hashable(key.value) and key.value in items:
                 value = joins.join(items[key.value], value)
             folding.store_item(base, key, value)
-        case Items():
-            base.complete = False
+        case Items(items=items):
+            if isinstance(key, Const) and isinstance(key.value, int) and -len(items) <= key.value < len(items):
+                kept = list(items)
+                kept[key.value] = joins.join(kept[key.value], value) if state.branches else value
+                base.items = tuple(kept)
+            else:
+                base.items = (Unknown("replaced"),) * len(items)
+                base.complete = False
         case _:
             return
 

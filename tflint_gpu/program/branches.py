@@ -121,17 +121,6 @@ def _period(modulo: ast.BinOp, value: Value) -> int | None:
     return right.value if isinstance(right, ast.Constant) and isinstance(right.value, int) else None
 
 
-def matches(pattern: ast.pattern, subject: Value) -> bool | None:
-    """Say whether a case pattern fits a literal subject; None where that depends on the run."""
-    if (
-        isinstance(pattern, ast.MatchValue)
-        and isinstance(pattern.value, ast.Constant)
-        and isinstance(subject, Const)
-    ):
-        return None if subject.soft else bool(pattern.value.value == subject.value)
-    return None
-
-
 def test(machine: Machine, state: State, node: ast.expr) -> Value:
     """Evaluate a condition; one on a tensor waits for the device and is noted as a call of ``bool``."""
     value = machine.evaluate(node, state)

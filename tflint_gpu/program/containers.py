@@ -54,6 +54,8 @@ def _items_method(state: State, base: Items, name: str, site: Site) -> Value:
     elif name == "pop":
         base.complete = False
         return joins.join_all(base.items) if base.items else Unknown("pop")
+    elif name == "reverse" and base.complete and not state.branches:
+        base.items = base.items[::-1]
     elif name in ("clear", "remove", "reverse", "sort", "discard"):
         base.complete = False
     return Const(None) if name in ("append", "add", "insert", "extend") else Unknown(name)

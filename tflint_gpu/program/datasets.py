@@ -16,7 +16,6 @@ from tflint_gpu.program.values import (
     Element,
     External,
     Function,
-    Generator,
     GraphFunction,
     Instance,
     Items,

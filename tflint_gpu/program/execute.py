@@ -6,13 +6,24 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import assignment, attributes, branches, definitions, folding, imports, joins, loops
+from tflint_gpu.program import (
+    assignment,
+    attributes,
+    branches,
+    definitions,
+    folding,
+    imports,
+    joins,
+    loops,
+    patterns,
+)
 from tflint_gpu.program.context import Guard, Scope
 from tflint_gpu.program.values import (
     Const,
     Function,
     Generator,
     Instance,
+    Items,
     Produced,
     Unknown,
     Value,
@@ -54,6 +65,8 @@ def _augmented(machine: Machine, state: State, node: ast.AugAssign) -> None:
     value = folding.binary(node.op, old, machine.evaluate(node.value, state))
     if isinstance(node.target, ast.Attribute | ast.Subscript) and isinstance(value, Const):
         value = Unknown("counter")  # a counter on an object: this is only one of its values
+    if isinstance(value, Items) and state.branches:
+        value.complete = False  # what was added may not be there
     assignment.assign(machine, state, node.target, value)
 
 
@@ -138,21 +151,28 @@ def _match(machine: Machine, state: State, node: ast.Match) -> None:
     subject = machine.evaluate(node.subject, state)
     location = state.module.location(node)
     arms = []
+    bound: set[str] = set()
+    chosen: bool | None = False
     for case in node.cases:
-        chosen = branches.matches(case.pattern, subject)
+        named = patterns.names_in(case.pattern)
+        chosen = patterns.fit(case.pattern, subject, named)
         if chosen is False:
             continue
-        for part in ast.walk(case.pattern):
-            name = getattr(part, "name", None) or getattr(part, "rest", None)
-            if isinstance(name, str):
-                state.names[name] = Unknown("matched")
+        state.names.update({n: Unknown("matched") if n in bound else value for n, value in named.items()})
+        bound.update(named)
+        if case.guard is not None:
+            kept = joins.truth(branches.test(machine, state, case.guard))
+            if kept is False:
+                continue
+            chosen = chosen if kept else None
         arms.append((Guard(location, "branch", None, subject), case.body))
         if chosen:
             break
     if len(arms) == 1 and chosen:
         machine.execute(arms[0][1], state)
     elif arms:
-        branches.branch(machine, state, [*arms, (Guard(location, "branch", None, subject), [])])
+        rest = [] if chosen else [(Guard(location, "branch", None, subject), list[ast.stmt]())]
+        branches.branch(machine, state, [*arms, *rest])
 
 
 def _with(machine: Machine, state: State, node: ast.With | ast.AsyncWith) -> None:

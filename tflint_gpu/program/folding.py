@@ -79,6 +79,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             return Tensor(symbolic=symbolic, parents=(left, right), operator=symbol)
         case Items(kind=kind, items=a, complete=c), Items(items=b, complete=d) if symbol == "+":
             return bounded(kind, (*a, *b), complete=c and d)
+        case Mapping(items=a, other=c), Mapping(items=b, other=d) if symbol == "|":
+            return Mapping({**a, **b}, c or d)
         case Items(kind=kind, items=a), _ if symbol == "*":
             return Items(kind, a, complete=False)
         case Const(value=str()), _ if symbol == "%":

@@ -15,10 +15,12 @@ from tflint_gpu.program.values import (
     Element,
     Function,
     Generator,
+    GraphFunction,
     Instance,
     Items,
     Mapping,
     Operation,
+    Partial,
     Produced,
     Subscript,
     Tensor,
@@ -44,13 +46,19 @@ def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> Non
     loop = Loop(state.module.location(node.iter), "for", drawn_from(iterable), count)
 
     def body() -> None:
-        for element in rounds if rounds is not None else [element_of(machine, state, iterable)]:
+        for element in rounds if rounds is not None else [_stand_in(element_of(machine, state, iterable))]:
             assignment.assign(machine, state, node.target, element)
             machine.execute(node.body, state)
             state.ended = False
 
     _run(machine, state, loop, node, body, certain=bool(rounds) or bool(count), unrolled=rounds is not None)
     machine.execute(node.orelse, state)
+
+
+def _stand_in(element: Value) -> Value:
+    """Return what a round that stands for all may draw: one of several functions would do only its own part."""
+    functions = any(isinstance(option, Function | Partial | GraphFunction) for option in options_of(element))
+    return Unknown("functions in turn") if functions else element
 
 
 def run_while(machine: Machine, state: State, node: ast.While) -> None:
@@ -85,6 +93,8 @@ def _run(
                 number = isinstance(old, Unknown) or type(constant(old)) in (int, float)
                 counted = loop if number and name in counted_in(node) else None
                 state.names[name] = Unknown("changes in a loop", number, counted)
+            elif isinstance(old, Items):
+                state.names[name] = Items(old.kind, old.items, complete=False)
     outer = state.context
     with_calls = open_loop(machine, state, loop)
     state.context = outer.inside(loop)
@@ -258,6 +268,13 @@ def rounds(
     head, *rest = generators
     iterable = machine.evaluate(head.iter, state)
     elements, count = rounds_of(iterable)
+    if (
+        elements is None
+        and isinstance(iterable, Items)
+        and iterable.complete
+        and len(iterable.items) <= MAX_UNROLL
+    ):
+        elements = list(iterable.items)
     outer = state.context
     loop = Loop(state.module.location(node), "comprehension", drawn_from(iterable), count)
     marks = open_loop(machine, state, loop)

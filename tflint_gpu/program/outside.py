@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import posixpath
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import attributes, folding, imports, loops, options
+from tflint_gpu.program import assignment, attributes, folding, imports, loops, options
 from tflint_gpu.program.names import canonical
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
+    Attribute,
+    Class,
     Const,
     Dataset,
     External,
+    Instance,
     Items,
     Mapping,
     Operation,
@@ -25,6 +31,7 @@ from tflint_gpu.program.values import (
     constant,
     options_of,
 )
+from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -156,15 +163,126 @@ def _next(machine: Machine, state: State, site: Site) -> Value | None:
 def _map(machine: Machine, state: State, site: Site) -> Value | None:
     if len(site.args) < 2:
         return None
+    lists = [argument.items for argument in site.args[1:] if isinstance(argument, Items) and argument.complete]
+    if len(lists) == len(site.args) - 1 and max(map(len, lists)) <= loops.MAX_UNROLL:
+        rows = zip(*lists, strict=False)
+        return Items(
+            "list", tuple(machine.call(site.args[0], Site(site.location, row, {}), state) for row in rows)
+        )
     arguments = tuple(loops.element_of(machine, state, argument) for argument in site.args[1:])
     result = machine.call(site.args[0], Site(site.location, arguments, {}), state)
     return Items("list", (result,), complete=False)
 
 
 def _getattr(machine: Machine, state: State, site: Site) -> Value | None:
-    if len(site.args) >= 2 and isinstance(constant(site.args[1]), str):
-        return attributes.attribute(machine, state, site.args[0], constant(site.args[1]))
-    return Unknown("getattr")
+    if len(site.args) < 2 or not isinstance(constant(site.args[1]), str):
+        return Unknown("getattr")
+    owner = site.args[0]
+    found = attributes.attribute(machine, state, owner, constant(site.args[1]))
+    if len(site.args) == 3 and isinstance(found, Attribute) and found.base is owner and _is_closed(owner):
+        return site.args[2]
+    return found
+
+
+def _is_closed(owner: Value) -> bool:
+    """Say whether all attributes of `owner` are known."""
+    match owner:
+        case Mapping(other=None):
+            return True
+        case Instance(cls=cls) | (Class() as cls):
+            return not any(base != "builtins.object" for base in cls.ancestry()) and not cls.find("__getattr__")
+        case _:
+            return False
+
+
+def _setattr(machine: Machine, state: State, site: Site) -> Value | None:
+    if len(site.args) != 3:
+        return None
+    owner, name, value = site.args
+    if isinstance(name, Const) and isinstance(name.value, str):
+        assignment.set_attribute(machine, state, site.location, owner, name.value, value)
+    elif isinstance(owner, Instance):
+        owner.attributes.update(dict.fromkeys(owner.attributes, Unknown("set by name")))
+    return Const(None)
+
+
+def _type(machine: Machine, state: State, site: Site) -> Value | None:
+    match site.args:
+        case (Instance(cls=cls),) | (Model(instance=Instance(cls=cls)),):
+            return cls
+        case _:
+            return None
+
+
+def _variables(machine: Machine, state: State, site: Site) -> Value | None:
+    """``vars()`` and ``globals()``: the very dict, so that what is set in it is set."""
+    match site.args:
+        case ():
+            return Mapping(state.names)
+        case (Instance(attributes=own),):
+            return Mapping(own)
+        case (Mapping() as namespace,):
+            return namespace
+        case _:
+            return None
+
+
+def _globals(machine: Machine, state: State, site: Site) -> Value | None:
+    return Mapping(state.module.names)
+
+
+def _replaced(machine: Machine, state: State, site: Site) -> Value | None:
+    """``dataclasses.replace``."""
+    match site.args:
+        case (Instance(cls=cls, attributes=own, call=call),):
+            return Instance(cls, {**own, **site.kwargs}, call)
+        case _:
+            return None
+
+
+def _as_dict(machine: Machine, state: State, site: Site) -> Value | None:
+    match site.args:
+        case (Instance(attributes=own),):
+            return Mapping(dict(own))
+        case _:
+            return None
+
+
+def _named_tuple(machine: Machine, state: State, site: Site) -> Value | None:
+    """``collections.namedtuple``: a class with these fields."""
+    name, fields = (constant(site.args[0]), site.args[1]) if len(site.args) > 1 else (None, None)
+    listed = [constant(part) for part in fields.items] if isinstance(fields, Items) else constant(fields)
+    names = listed.replace(",", " ").split() if isinstance(listed, str) else listed
+    if not isinstance(name, str) or not names or not all(isinstance(n, str) and n.isidentifier() for n in names):
+        return None
+    body: list[ast.stmt] = [
+        ast.AnnAssign(ast.Name(n, ast.Store()), ast.Constant(None), value=None, simple=1) for n in names
+    ]
+    node = ast.ClassDef(name=name, bases=[], keywords=[], body=body, decorator_list=[])
+    return Class(name, name, state.module, site.location, node, (External("typing.NamedTuple"),))
+
+
+def _gather(machine: Machine, state: State, site: Site) -> Value | None:
+    return None if site.open else Items("list", site.args)
+
+
+def _pow(machine: Machine, state: State, site: Site) -> Value | None:
+    return folding.binary(ast.Pow(), *site.args) if len(site.args) == 2 else None
+
+
+def _fold_list(function: Callable[..., Any]) -> Handler:
+    """``sum`` and kin: folded over a list of literals, or over literals one by one."""
+    single = _fold(function)
+
+    def handler(machine: Machine, state: State, site: Site) -> Value | None:
+        match site.args:
+            case (Items(items=items, complete=True),) if all(isinstance(item, Const) for item in items):
+                numbers = [constant(item) for item in items]
+                return single(machine, state, replace(site, args=(Const(numbers),)))
+            case _:
+                return single(machine, state, site)
+
+    return handler
 
 
 def _opaque(machine: Machine, state: State, site: Site) -> Value | None:
@@ -231,10 +349,25 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.float": _cast("float", float),
     "builtins.bool": _cast("bool", bool),
     "builtins.str": _cast("str", str),
-    "builtins.min": _fold(min),
-    "builtins.max": _fold(max),
+    "builtins.min": _fold_list(min),
+    "builtins.max": _fold_list(max),
+    "builtins.sum": _fold_list(sum),
+    "math.prod": _fold_list(math.prod),
+    "builtins.setattr": _setattr,
+    "builtins.type": _type,
+    "builtins.vars": _variables,
+    "builtins.locals": _variables,
+    "builtins.globals": _globals,
+    "dataclasses.replace": _replaced,
+    "dataclasses.asdict": _as_dict,
+    "collections.namedtuple": _named_tuple,
+    "asyncio.gather": _gather,
+    **{f"numpy.{kind}": _fold(int) for kind in ("int8", "int16", "int32", "int64", "uint8")},
+    "numpy.ceil": _fold(math.ceil),
+    "numpy.floor": _fold(math.floor),
     "builtins.abs": _fold(abs),
     "builtins.round": _fold(round),
+    "builtins.pow": _pow,
     "builtins.enumerate": _enumerate,
     "builtins.zip": _zip,
     "builtins.next": _next,
@@ -257,6 +390,6 @@ _HANDLERS: dict[str, Handler] = {
     "os.putenv": options.set_environment,
     "os.environ.update": options.update_environment,
     "argparse.ArgumentParser": options.parser,
-    "math.ceil": _fold(__import__("math").ceil),
-    "math.floor": _fold(__import__("math").floor),
+    "math.ceil": _fold(math.ceil),
+    "math.floor": _fold(math.floor),
 }
