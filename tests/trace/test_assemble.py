@@ -101,6 +101,7 @@ def test_a_function_is_told_once() -> None:
         "jit": False,
         "causes": ["x"],
         "trace_ms": 5.0,
+        "retrace_ms": 1.0,
     }
     (found,) = functions_of([{"functions": [raw]}, {"functions": [{**raw, "traces": 50}]}])
     assert (found.traces, found.retraces_after_warmup) == (3, 2)

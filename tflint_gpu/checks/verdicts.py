@@ -60,6 +60,14 @@ def share_of_step(milliseconds: float | None, evidence: Evidence) -> float | Non
     return min(1.0, milliseconds / step)
 
 
+def share_of_mean_step(milliseconds: float | None, evidence: Evidence) -> float | None:
+    """Return `milliseconds` per step as a share of the mean step: for costs that come at every few steps only."""
+    step = (evidence.window.mean_ms if evidence.window else None) or evidence.step_ms
+    if milliseconds is None or not step:
+        return None
+    return min(1.0, milliseconds / step)
+
+
 def place_of(evidence: Evidence) -> Location:
     """Return where a finding about the step as a whole stands: the line that drives it, else the traced script."""
     spot = evidence.window.spot if evidence.window else None

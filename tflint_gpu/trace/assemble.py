@@ -79,6 +79,7 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
     times = step_times(report)
     if track is None or not times:
         return None
+    mean = statistics.fmean(times)
     if arms.get("", {}).get("medians") and complete(report):
         times = [*times, *arms[""]["times"]]
     return Window(
@@ -90,6 +91,7 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
         spot=spot_of(track["spot"]),
         batch_size=track["batch_size"],
         note=note,
+        mean_ms=mean,
     )
 
 
@@ -139,6 +141,7 @@ def functions_of(reports: Iterable[Report]) -> tuple[TracedFunction, ...]:
                     caller=spot_of(raw["caller"]),
                     causes=tuple(raw["causes"]),
                     trace_ms=raw["trace_ms"],
+                    retrace_ms=raw["retrace_ms"],
                 ),
             )
     return tuple(found.values())

@@ -83,7 +83,8 @@ class Window:
     """How the steps were found and how steady they are.
 
     `seen_as` is ``fit``, ``train_on_batch``, ``dataset loop``, ``step function`` or ``time``. The median and the
-    spread (interquartile range over median) are of plain step times outside the profiler.
+    spread (interquartile range over median) are of plain steps outside the profiler, and so is the mean, which
+    costs that come every few steps are held against.
     """
 
     seen_as: str
@@ -94,6 +95,7 @@ class Window:
     spot: Spot | None = None
     batch_size: int | None = None
     note: str = ""
+    mean_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class TracedFunction:
     """A ``tf.function`` seen in the run: how often it was traced in all, and after warm-up, and how it was called.
 
     `spot` is the function's definition; `causes` say which argument changed, in the runtime's words or ours.
+    `trace_ms` is what all its traces took together, `retrace_ms` what those after warm-up add to a mean step.
     """
 
     name: str
@@ -139,6 +142,7 @@ class TracedFunction:
     caller: Spot | None = None
     causes: tuple[str, ...] = ()
     trace_ms: float | None = None
+    retrace_ms: float | None = None
 
 
 @dataclass(frozen=True)

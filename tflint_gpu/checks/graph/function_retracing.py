@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import changes_every_round, epoch_functions, is_memoised
 from tflint_gpu.checks.shapes import varying_lengths
-from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.checks.verdicts import share_of_mean_step, share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
 from tflint_gpu.program.context import Guard, Loop
 from tflint_gpu.program.values import Call, Function, GraphFunction
@@ -148,7 +148,10 @@ def _is(traced: TracedFunction, finding: Finding) -> bool:
 
 
 def _share(seen: list[TracedFunction], evidence: Evidence) -> float | None:
-    """Return the share of a step that tracing in Python takes: the mean time of a trace, times those of a call."""
+    """Return the share of a step that tracing again takes; where it was not timed by the step, by the call."""
+    known = [traced.retrace_ms for traced in seen if traced.retrace_ms is not None]
+    if known:
+        return share_of_mean_step(sum(known), evidence)
     timed = [traced for traced in seen if traced.trace_ms is not None and traced.traces and traced.calls]
     if not timed:
         return None

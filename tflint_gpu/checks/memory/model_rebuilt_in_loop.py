@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.checks.verdicts import share_of_mean_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
 from tflint_gpu.program.values import Const, Element, Parameter, Produced, Unknown, walk
 from tflint_gpu.program.views import Model
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tflint_gpu.program.context import Loop
     from tflint_gpu.program.values import Call, Value
     from tflint_gpu.program.views import Program, TrainingRun
-    from tflint_gpu.trace.evidence import Evidence
+    from tflint_gpu.trace.evidence import Evidence, TracedFunction
 
 #: Loops of at most this many rounds are folds or trials: building is cheap against a whole training in each.
 FOLDS = 10
@@ -162,14 +162,18 @@ class ModelRebuiltInLoop(Check):
         places = (finding.location, *(related.location for related in finding.related))
         again = [f for f in again if any(touches(spot, place) for spot in (f.spot, f.caller) for place in places)]
         compile_share = evidence.share("compile") or 0.0
-        spent = sum(function.trace_ms or 0.0 for function in again) / max(
-            1, evidence.window.steps if evidence.window else 1
-        )
-        share = share_of_step(spent, evidence)
+        share = share_of_mean_step(sum(_tracing_ms(function, evidence) for function in again), evidence)
         if not again or share is None:
             return None
         traces = Measure("traces", float(sum(function.traces for function in again)))
-        return weigh(min(1.0, share + compile_share), "tracing_share", "trace: tracing and compiling", traces)
+        return weigh(max(share, compile_share), "tracing_share", "trace: tracing and compiling", traces)
+
+
+def _tracing_ms(function: TracedFunction, evidence: Evidence) -> float:
+    """Return what tracing a function again adds to a step; where only the whole is known, that over the window."""
+    if function.retrace_ms is not None:
+        return function.retrace_ms
+    return (function.trace_ms or 0.0) / max(1, evidence.window.steps if evidence.window else 1)
 
 
 def _clears(loop: Loop) -> bool:

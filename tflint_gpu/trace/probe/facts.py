@@ -3,12 +3,16 @@
 import hashlib
 import os
 import platform
+import statistics
 import sys
 import time
 
 from . import layers
 from .clock import PLAIN, PROFILE, WARMUP
 from .places import PROJECT
+
+#: Steps at the beginning that trace functions, of the program as of its callbacks.
+TRACING = 2
 
 
 def report(run, status):
@@ -28,10 +32,10 @@ def report(run, status):
         "profile": run.job["profile"] if os.path.isdir(run.job["profile"]) else None,
         "profile_problem": run.profile.problem,
         "muted": sorted(run.mutes.names),
-        "functions": [function_record(each) for each in run.functions.records.values() if each.calls],
+        "functions": [function_record(each, track) for each in run.functions.records.values() if each.calls],
         "python_input": python_input(run, track),
         "keras_calls": run.keras.report(),
-        "callbacks": callbacks(run, track),
+        "callbacks": callbacks(run),
         "epoch_gaps": run.keras.epoch_gaps[:200],
         "eager": run.eager.report(),
         "chains": chains(run, track),
@@ -64,15 +68,6 @@ def track_record(track):
 def steps_of(track, phases):
     """Return how many steps of `phases` the track had."""
     return len(track.times(*phases)) if track is not None else 0
-
-
-def rate(by_phase, track):
-    """Return a count or time per step: over plain steps where there were some, else over all that were seen."""
-    for phases in ((PLAIN,), (PLAIN, PROFILE), (WARMUP, PLAIN, PROFILE)):
-        steps = steps_of(track, phases)
-        if steps >= 5 or (len(phases) == 3 and steps):
-            return sum(by_phase.get(phase, 0.0) for phase in phases) / steps
-    return None
 
 
 def python_input(run, track):
@@ -108,25 +103,42 @@ def input_ms(record, track):
     return each * sum(record["calls"].values()) / steps
 
 
-def callbacks(run, track):
+def callbacks(run):
     """Return the user's callbacks with their time per step and per epoch."""
-    found = []
-    for record in run.keras.callbacks.values():
-        epochs = record["epochs"]
-        found.append(
-            {
-                "name": record["name"],
-                "spot": record["spot"],
-                "ms_per_step": rate(record["batch"], track) or 0.0,
-                "ms_per_epoch": record["epoch"] / epochs if epochs else None,
-            }
-        )
-    return found
+    return [
+        {
+            "name": record["name"],
+            "spot": record["spot"],
+            "ms_per_step": callback_ms(record["track"], record["batch"]),
+            "ms_per_epoch": median(record["epochs"][:-1]),
+        }
+        for record in run.keras.callbacks.values()
+    ]
 
 
-def function_record(record):
-    """Return what was seen of one function definition."""
-    times = sorted(record.trace_ms)
+def callback_ms(track, by_step):
+    """Return the time per step of a callback, whose times `by_step` are known by the number of the step.
+
+    It is the callback's share of the steps in which it was seen, of a median step: work at every tenth batch
+    counts a tenth, and a long step is long on both sides. The first steps, which trace, are left out.
+    """
+    for phases in ((PLAIN,), (PLAIN, PROFILE), (WARMUP, PLAIN, PROFILE)):
+        steps = [(at, ms) for at, (ms, phase) in enumerate(track.steps) if phase in phases and at >= TRACING]
+        if len(steps) >= 5:
+            break
+    steps = steps or [(at, ms) for at, (ms, _) in enumerate(track.steps)]
+    total = sum(ms for _, ms in steps)
+    return sum(by_step.get(at, 0.0) for at, _ in steps) / total * median([ms for _, ms in steps]) if total else 0.0
+
+
+def median(times):
+    """Return the median of `times`, None without any."""
+    return statistics.median(times) if times else None
+
+
+def function_record(record, track):
+    """Return what was seen of one function definition; `track` says how many steps there were after the first."""
+    steps = len(track.steps) - TRACING if track is not None else 0
     return {
         "name": record.name,
         "spot": record.spot,
@@ -138,7 +150,8 @@ def function_record(record):
         "causes": record.causes,
         "jit": record.jit,
         "trains": record.trains,
-        "trace_ms": times[len(times) // 2] if times else None,
+        "trace_ms": sum(record.trace_ms) if record.trace_ms else None,
+        "retrace_ms": record.retrace_ms() / steps if steps > 0 else None,
     }
 
 

@@ -26,12 +26,21 @@ class FunctionRecord:
         self.calls = 0
         self.traces = 0
         self.late = 0
+        # Milliseconds of the calls that traced after warm-up, and of those that traced nothing with their number.
+        self.late_ms = 0.0
+        self.plain_ms = 0.0
+        self.plain = 0
         self.causes = []
         self.trace_ms = []
         self.objects = set()
         self.jit = False
         self.trains = False
         self.signature = None
+
+    def retrace_ms(self):
+        """Return the milliseconds that tracing after warm-up took, less what the same calls take without it."""
+        usual = self.plain_ms / self.plain if self.plain else 0.0
+        return max(0.0, self.late_ms - self.late * usual)
 
 
 class FunctionWatch:
@@ -117,9 +126,7 @@ class FunctionWatch:
         """Call a step function of Keras that was seen before: nothing can be new but another trace."""
         before, began = tracings(function), perf_counter()
         result = original(function, *args, **kwargs)
-        record.calls += 1
-        if tracings(function) != before:
-            self._note_trace(function, record, args, kwargs, (perf_counter() - began) * 1000.0)
+        self._count(function, record, before, began, args, kwargs)
         return result
 
     def _tick(self, spot, began):
@@ -154,9 +161,17 @@ class FunctionWatch:
             return original(function, *args, **kwargs)
         finally:
             self.stack.pop()
-            record.calls += 1
-            if tracings(function) != before:
-                self._note_trace(function, record, args, kwargs, (perf_counter() - began) * 1000.0)
+            self._count(function, record, before, began, args, kwargs)
+
+    def _count(self, function, record, before, began, args, kwargs):
+        """Count a call that began at `began`, when the function had been traced `before` times."""
+        ms = (perf_counter() - began) * 1000.0
+        record.calls += 1
+        if tracings(function) != before:
+            self._note_trace(function, record, args, kwargs, ms)
+        else:
+            record.plain_ms += ms
+            record.plain += 1
 
     def _note_trace(self, function, record, args, kwargs, ms):
         first = record.traces == 0
@@ -169,7 +184,9 @@ class FunctionWatch:
         known = id(function) in record.objects
         record.objects.add(id(function))
         if not first:
-            record.late += self.run.warm()
+            if self.run.warm():
+                record.late += 1
+                record.late_ms += ms
             cause = difference(record.signature, signature) if known else "a new tf.function object was made"
             if cause not in record.causes and len(record.causes) < KEPT_CAUSES:
                 record.causes.append(cause)

@@ -165,7 +165,7 @@ class KerasWatch:
             self._prepare(track, arguments)
             self._extend(track, arguments)
             args, kwargs = (), {key: value for key, value in arguments.items() if key != "self"}
-        self._watch_callbacks(kwargs.get("callbacks"))
+        self._watch_callbacks(kwargs.get("callbacks"), track)
         fit = Fit(track, arguments)
         self.fits.append(fit)
         try:
@@ -253,17 +253,18 @@ class KerasWatch:
 
         return watched
 
-    def _watch_callbacks(self, callbacks):
+    def _watch_callbacks(self, callbacks, track):
         if callbacks is None:
             return
         listed = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
         for callback in listed:
             if not hasattr(callback, "_tflint_gpu_watched"):
-                self._watch_callback(callback)
+                self._watch_callback(callback, track)
 
-    def _watch_callback(self, callback):
-        cls = type(callback)
-        record = {"name": cls.__name__, "spot": None, "batch": defaultdict(float), "epoch": 0.0, "epochs": 0}
+    def _watch_callback(self, callback, track):
+        name = type(callback).__name__
+        # Times of the batch methods by the number of the step they belong to, and of the epoch methods by epoch.
+        record = {"name": name, "spot": None, "track": track, "batch": defaultdict(float), "epochs": [0.0]}
         for name in ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end"):
             self._watch_method(callback, name, record, per_batch=True)
         for name in ("on_epoch_begin", "on_epoch_end"):
@@ -296,10 +297,10 @@ class KerasWatch:
                 self.inside.pop()
                 spent = (perf_counter() - began) * 1000.0
                 if per_batch:
-                    record["batch"][self.run.clock.phase] += spent
+                    record["batch"][len(record["track"].steps)] += spent
                 else:
-                    record["epoch"] += spent
-                    record["epochs"] += name == "on_epoch_end"
+                    record["epochs"][-1] += spent
+                    record["epochs"] += [0.0] * (name == "on_epoch_end")
 
         try:
             setattr(callback, name, timed)

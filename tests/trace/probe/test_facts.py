@@ -1,0 +1,43 @@
+"""What the probe's figures are over: costs that come every few steps, first calls that trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from tflint_gpu.trace.probe.clock import PLAIN, WARMUP, Track
+from tflint_gpu.trace.probe.facts import callback_ms, function_record
+from tflint_gpu.trace.probe.functions import FunctionRecord
+
+
+def track_of(*times: float, warmup: int = 2) -> Track:
+    track = Track("fit", None)
+    track.steps = [(ms, WARMUP if at < warmup else PLAIN) for at, ms in enumerate(times)]
+    return track
+
+
+def test_the_first_steps_of_a_callback_are_left_out() -> None:
+    track = track_of(900.0, 12.0, *[10.0] * 10)
+    by_step = dict.fromkeys(range(12), 4.0) | {0: 850.0}
+    assert callback_ms(track, by_step) == pytest.approx(4.0)
+
+
+def test_a_callback_that_works_every_fifth_batch_is_never_dearer_than_the_steps() -> None:
+    track = track_of(10.0, 10.0, *[10.0, 10.0, 10.0, 10.0, 60.0] * 4)
+    cost = callback_ms(track, dict.fromkeys(range(6, 22, 5), 50.0))
+    # Half of the time of the steps goes into it; of a median step of 10 ms that is 5 ms, not 10.
+    assert cost == pytest.approx(5.0)
+
+
+def test_a_short_run_counts_what_steps_there_are() -> None:
+    assert callback_ms(track_of(100.0), {0: 50.0}) == pytest.approx(50.0)
+    assert callback_ms(track_of(), {}) == 0.0
+
+
+def test_tracing_again_costs_what_the_same_call_does_not_take_without_it() -> None:
+    record = FunctionRecord("step", None)
+    record.traces, record.late, record.trace_ms = 5, 4, [500.0, 60.0, 60.0, 60.0, 60.0]
+    record.late_ms, record.plain_ms, record.plain = 240.0, 160.0, 16
+    raw = function_record(record, track_of(*[10.0] * 22))
+    assert raw["trace_ms"] == pytest.approx(740.0)
+    assert raw["retrace_ms"] == pytest.approx((240.0 - 4 * 10.0) / 20)
+    assert function_record(record, None)["retrace_ms"] is None
