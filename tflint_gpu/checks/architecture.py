@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program.values import (
+    MAX_ORIGINS,
     Call,
     Choice,
     Items,
@@ -76,12 +77,17 @@ def is_symbolic(call: Call) -> bool:
 
 
 def near(value: Value | None) -> Iterator[Value]:
-    """Yield `value` and what it is written with, down to the results of other calls, not their arguments."""
+    """Yield `value` and what it is written with, down to the results of other calls, not their arguments.
+
+    Each part once and `MAX_ORIGINS` of them at most: sums that are added to themselves double with every round.
+    """
+    seen: set[int] = set()
     stack = [value]
-    while stack:
+    while stack and len(seen) < MAX_ORIGINS:
         top = stack.pop()
-        if top is None:
+        if top is None or id(top) in seen:
             continue
+        seen.add(id(top))
         yield top
         match top:
             case Tensor(origin=None, parents=parts) | Items(items=parts) | Operation(operands=parts):
@@ -110,8 +116,11 @@ def _place_in_list(made: Call, model: Model) -> Location | None:
     given = model.call.argument("layers", 0) if model.call and model.kind == "sequential" else None
     if model.call is None or not isinstance(given, Items):
         return None
-    text = model.call.texts.get(0) or model.call.texts.get("layers")
-    display = text.value if isinstance(text, ast.keyword) else text
+    node = model.call.node
+    if node is None:
+        return None
+    named = next((keyword.value for keyword in node.keywords if keyword.arg == "layers"), None)
+    display = named or (node.args[0] if node.args else None)
     if not isinstance(display, ast.List | ast.Tuple) or len(display.elts) != len(given.items):
         return None
     for item, element in zip(given.items, display.elts, strict=True):

@@ -51,6 +51,8 @@ def in_training_step(call: Call, program: Program) -> bool:
         return False
     if context.periodic or any(_inference_only(guard) for guard in context.all_guards):
         return False
+    if _applied_for_inference(call, program):
+        return False
     if regions & {"train-step", "loss"}:
         return True
     tapes = {step.tape for step in program.steps}
@@ -86,6 +88,19 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     if owner is None or not owner.is_a("keras.Model"):
         return True
     return any(model.instance is not None and model.instance.cls is owner for model in trained)
+
+
+def _applied_for_inference(call: Call, program: Program) -> bool:
+    """Say whether the model that `call` is part of was applied as ``model(x, training=False)``."""
+    outermost = next((frame for frame in reversed(tuple(call.context)) if isinstance(frame, Region)), None)
+    if outermost is None or outermost.kind != "model":
+        return False
+    applied = program.calls_to("keras.Model.__call__", "keras.layers.Layer.__call__")
+    return any(
+        constant(model.kwargs.get("training")) is False
+        for model in applied
+        if "training" in model.kwargs and model.location == outermost.location
+    )
 
 
 def _graph_owners(call: Call) -> list[object]:

@@ -121,3 +121,34 @@ def test_index_vector_is_info(analyse: Analyse) -> None:
 def test_program_on_another_backend_is_left_alone(analyse: Analyse) -> None:
     text = "import os\nos.environ['KERAS_BACKEND'] = 'jax'\n" + STEP.format("", SEARCH)
     assert named(analyse(text), NAME) == []
+
+
+BOXES = """
+class Decoder(tf.keras.layers.Layer):
+    def call(self, boxes, scores):
+        return tf.image.combined_non_max_suppression(boxes, scores, 10, 100)
+"""
+
+
+def test_boxes_suppressed_behind_the_model_are_info(analyse: Analyse) -> None:
+    assert [found.severity for found in named(analyse(HEAD + BOXES), NAME)] == [Severity.INFO]
+
+
+def test_proposals_are_suppressed_in_every_step(analyse: Analyse) -> None:
+    text = HEAD + BOXES.replace("Decoder", "ProposalGenerator")
+    assert [found.severity for found in named(analyse(text), NAME)] == [Severity.WARNING]
+
+
+def test_sampled_classes_are_few_numbers(analyse: Analyse) -> None:
+    sampled = "tf.nn.nce_loss(model.w, model.b, out, out, 64, 5000)"
+    assert [found.severity for found in named(analyse(STEP.format("", sampled)), NAME)] == [Severity.INFO]
+
+
+def test_model_applied_for_inference_alone_is_fine(analyse: Analyse) -> None:
+    text = HEAD + (
+        "class Net(tf.keras.Model):\n"
+        "    def call(self, x, training=True):\n"
+        "        return tf.random.shuffle(x) if not training else x\n\n"
+        "net = Net()\nprint(net(x, training=False))\n"
+    )
+    assert named(analyse(text), NAME) == []

@@ -71,6 +71,22 @@ def test_block_around_a_gradient_step(analyse: Analyse) -> None:
     assert [f.location.line for f in named(analyse(text), NAME)] == [10]
 
 
+def test_block_that_gathers_what_blocks_of_gpus_computed_is_fine(analyse: Analyse) -> None:
+    text = HEAD + (
+        "w = tf.Variable(tf.zeros((64, 1)))\nopt = tf.keras.optimizers.SGD()\n\n"
+        "def step(x):\n"
+        "    gradients = []\n"
+        "    with tf.device('/cpu:0'):\n"
+        "        for i in range(2):\n"
+        "            with tf.device('/gpu:%i' % i), tf.GradientTape() as tape:\n"
+        "                loss = tf.reduce_mean(tf.matmul(x[i::2], w))\n"
+        "            gradients.append(tape.gradient(loss, w))\n"
+        "        opt.apply_gradients([(tf.add_n(gradients), w)])\n\n"
+        "for batch in tf.data.Dataset.from_tensor_slices(x).batch(512):\n    step(batch)\n"
+    )
+    assert named(analyse(text), NAME) == []
+
+
 def test_judge_needs_a_gpu(rule: Callable[[str], Check]) -> None:
     check = rule(NAME)
     ran = Placement("MatMul", 4, "cpu", predicted=False, spot=Spot("train.py", 5), ms=6.0)

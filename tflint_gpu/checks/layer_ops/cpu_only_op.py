@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ class CpuOnlyOpInStep(Check):
             jit = compiled(call, program)
             if jit == "yes" and op.xla_ok:
                 continue
-            quiet = (jit == "auto" and op.xla_ok) or _few_numbers(call)
+            quiet = (jit == "auto" and op.xla_ok) or _few_numbers(call) or _after_the_model(call)
             severity = Severity.INFO if quiet else None
             yield self.at(call, _message(call.callee, op, jit), severity=severity, ops=tuple(op.ops))
 
@@ -66,8 +67,25 @@ class CpuOnlyOpInStep(Check):
         return judge_placement(finding, evidence)
 
 
+#: Functions that draw a handful of class indices: next to nothing is copied.
+_SAMPLERS = ("nce_loss", "sampled_softmax_loss", "_candidate_sampler")
+
+#: Suppression of boxes: nearly always what comes after the model, but for proposals in two-stage detectors.
+_SUPPRESSES = re.compile(r"non_?max_?suppression", re.IGNORECASE)
+_PROPOSES = re.compile(r"propos|roi|rpn|anchor", re.IGNORECASE)
+
+
+def _after_the_model(call: Call) -> bool:
+    """Say whether `call` suppresses boxes in a forward pass that may well be inference's alone."""
+    if not _SUPPRESSES.search(call.callee) or {"train-step", "loss", "graph"} & set(call.context.regions):
+        return False
+    return not _PROPOSES.search(f"{call.qualname} {call.location.path.rpartition('/')[2]}")
+
+
 def _few_numbers(call: Call) -> bool:
     """Say whether the op works on an index vector: ``tf.random.shuffle(tf.range(n))`` copies next to nothing."""
+    if call.callee.endswith(_SAMPLERS):
+        return True
     first = call.args[0] if call.args else None
     return isinstance(first, Tensor) and first.origin is not None and first.origin.callee == "tf.range"
 

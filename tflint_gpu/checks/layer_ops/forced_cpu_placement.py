@@ -57,8 +57,9 @@ class ForcedCpuPlacement(Check):
                 yield from self._model(model, program)
         for run in program.runs:
             yield from self._run(run)
+        hosts = _hosts_of_towers(program)
         for step in program.steps:
-            if scope := cpu_scope(step.apply):
+            if (scope := cpu_scope(step.apply)) and id(scope) not in hosts:
                 yield self._at(scope, step.apply, "the training step", "it")
         tables = {id(scope) for call in program.calls if _keeps_table(call) and (scope := _scope_inside(call))}
         for call in program.calls:
@@ -113,6 +114,17 @@ def cpu_scope(call: Call) -> Scope | None:
     """Return the innermost device block around `call` if it names the CPU for certain."""
     scope = call.context.scope("device")
     return scope if scope and _names_cpu(scope) else None
+
+
+def _hosts_of_towers(program: Program) -> set[int]:
+    """Return the CPU blocks (by identity) that hold blocks of GPUs: they only gather what those computed."""
+    found = set()
+    for call in program.calls:
+        devices = [frame for frame in call.context if isinstance(frame, Scope) and frame.kind == "device"]
+        inner = [scope for scope in devices if not _names_cpu(scope)]
+        if inner:
+            found |= {id(scope) for scope in devices[devices.index(inner[0]) :] if _names_cpu(scope)}
+    return found
 
 
 def _names_cpu(scope: Scope) -> bool:
