@@ -268,13 +268,9 @@ def rounds(
     head, *rest = generators
     iterable = machine.evaluate(head.iter, state)
     elements, count = rounds_of(iterable)
-    if (
-        elements is None
-        and isinstance(iterable, Items)
-        and iterable.complete
-        and len(iterable.items) <= MAX_UNROLL
-    ):
-        elements = list(iterable.items)
+    plain = iterable.items if isinstance(iterable, Items) and iterable.complete else ()
+    if 0 < len(plain) <= MAX_UNROLL:
+        elements = list(plain)  # numbers too: here every round gives an element
     outer = state.context
     loop = Loop(state.module.location(node), "comprehension", drawn_from(iterable), count)
     marks = open_loop(machine, state, loop)
