@@ -70,10 +70,20 @@ def callable_function(value: Value | None) -> Function | None:
 
 
 def calls_inside(program: Program, function: Function) -> Iterator[Call]:
-    """Yield the calls that the body of `function` makes, through the functions that it calls."""
+    """Yield the calls that the body of `function` makes, through the functions that it calls.
+
+    What a method of a common base does for other classes than that of `function` is left out.
+    """
     for call in program.calls:
-        if any(frame.function.node is function.node for frame in call.context.activations):
+        if any(_runs(frame.function, function) for frame in call.context.activations):
             yield call
+
+
+def _runs(running: Function, function: Function) -> bool:
+    if running.node is not function.node:
+        return False
+    mine, other = function.bound, running.bound
+    return not (isinstance(mine, Instance) and isinstance(other, Instance)) or mine.cls is other.cls
 
 
 def costly(calls: list[Call]) -> Call | None:

@@ -186,3 +186,30 @@ def test_another_generator_is_not_this_one(rule: Callable[[str], Check]) -> None
         check.judge(finding_at(check, 40), evidence_of(buckets={"input_wait": 6.0}, python_input=(source,)))
         is None
     )
+
+
+def test_each_class_answers_for_what_its_own_part_of_a_common_base_does(analyse: Analyse) -> None:
+    rest = """
+class Base:
+    def endless(self):
+        while True:
+            yield from self.epoch()
+
+
+class Files(Base):
+    def epoch(self):
+        for name in ("a.npy", "b.npy"):
+            yield np.load(name)
+
+
+class Slices(Base):
+    def epoch(self):
+        for i in range(0, len(x), 256):
+            yield x[i : i + 256], y[i : i + 256]
+
+
+model.fit(Files().endless(), steps_per_epoch=16, epochs=3)
+model.fit(Slices().endless(), steps_per_epoch=16, epochs=3)
+"""
+
+    assert [finding.severity for finding in found(analyse, rest)] == [Severity.WARNING, Severity.INFO]
