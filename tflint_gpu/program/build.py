@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -44,26 +44,45 @@ class Built:
     errors: list[Error] = field(default_factory=list)
 
 
-def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes, ...]) -> Built:
-    """Read `files` and return the programs they make up, one for each group joined by imports.
+@dataclass(slots=True)
+class Gathered:
+    """The texts of a project by the path that imports see, which of them an import means, and what had no text."""
 
-    A group in which no file holds one of `needles` (none: any file) is left out: no rule could fire on it.
-    """
-    built = Built()
+    sources: dict[str, Source]
+    index: ModuleIndex
+    errors: list[Error]
+
+    def groups(self, needles: tuple[bytes, ...]) -> list[list[str]]:
+        """Return the groups of files joined by imports, less those without one of `needles` (none: any file)."""
+        return [
+            group for group in _groups(self.index, self.sources) if _relevant(group, self.sources, needles)
+        ]
+
+
+def gather(files: Sequence[SourceFile]) -> Gathered:
+    """Read the text of `files`."""
+    errors: list[Error] = []
     sources: dict[str, Source] = {}
     for file in files:
         try:
             read = file.read()
         except ReadError as problem:
-            built.errors.append(problem.error)
+            errors.append(problem.error)
             continue
         for source in (read, *read.written):
             sources.setdefault(source.name or source.path, source)
-    index = ModuleIndex(sources)
-    with _deep_stack():
-        for group in _groups(index, sources):
-            if _relevant(group, sources, needles):
-                built.programs.append(_run(group, index, sources, settings, built.errors))
+    return Gathered(sources, ModuleIndex(sources), errors)
+
+
+def build(files: Sequence[SourceFile], settings: Settings, needles: tuple[bytes, ...]) -> Built:
+    """Read `files` and return the programs they make up, one for each group joined by imports.
+
+    A group in which no file holds one of `needles` (none: any file) is left out: no rule could fire on it.
+    """
+    gathered = gather(files)
+    built = Built(errors=gathered.errors)
+    for group in gathered.groups(needles):
+        built.programs.append(read_group(group, gathered.index, gathered.sources, settings, built.errors))
     return built
 
 
@@ -104,13 +123,19 @@ def _relevant(group: list[str], sources: dict[str, Source], needles: tuple[bytes
     return framework and (not needles or any(needle in text for text in texts for needle in needles))
 
 
-def _run(
+def read_group(
     group: list[str],
     index: ModuleIndex,
     sources: dict[str, Source],
     settings: Settings,
     errors: list[Error],
+    begun: Callable[[Program], None] = lambda program: None,
 ) -> Program:
+    """Return the program that the files of `group` make up.
+
+    What is no Python goes to `errors`. `begun` is given the program before it is read: its modules say of
+    themselves whether they were executed yet.
+    """
     target, requirements = find_target(group, sources, settings)
     program = Program(target, requirements=requirements)
     modules = {path: _module(path, sources[path]) for path in group}
@@ -119,11 +144,13 @@ def _run(
     machine = Machine(program, index, modules, max(WORK_FLOOR, lines * WORK_PER_LINE))
     if target.tensorflow < (2, 0):
         return program  # TensorFlow 1 is another language: nothing here is known to hold for it
+    begun(program)
     try:
-        for module in program.modules:
-            if _holds_framework(module) and not module.is_test:
-                imports.run_module(machine, module)
-        _read_alone(machine)
+        with _deep_stack():
+            for module in program.modules:
+                if _holds_framework(module) and not module.is_test:
+                    imports.run_module(machine, module)
+            _read_alone(machine)
     except OutOfWorkError:
         pass  # what was seen so far stands; the rest is unknown
     for module in program.modules:
@@ -147,17 +174,28 @@ def _holds_framework(module: Module) -> bool:
 
 def _read_alone(machine: Machine) -> None:
     """Read every function and method that was not reached by a call, as its unknown callers would run it."""
+    classes = [defined for defined in machine.defined if isinstance(defined, Class)]
+    heirs = {id(base) for cls in classes if not cls.module.is_test for base in cls.lineage[1:]}
     done = 0
     while done < len(machine.defined):
         defined = machine.defined[done]
         done += 1
-        if defined.module.is_test:
-            continue
-        state = State(defined.module, {}, "", Context())
-        if isinstance(defined, Class):
-            _read_class(machine, defined, state)
-        elif defined.owner is None and id(defined.node) not in machine.followed and not _is_test(defined):
-            _read_function(machine, defined, state)
+        if id(defined) not in heirs:
+            _read_definition(machine, defined)
+    # A base class comes after those that derive from it: perhaps nobody makes an object of it.
+    for cls in classes:
+        if id(cls) in heirs:
+            _read_definition(machine, cls)
+
+
+def _read_definition(machine: Machine, defined: Function | Class) -> None:
+    if defined.module.is_test:
+        return
+    state = State(defined.module, {}, "", Context())
+    if isinstance(defined, Class):
+        _read_class(machine, defined, state)
+    elif defined.owner is None and id(defined.node) not in machine.followed and not _is_test(defined):
+        _read_function(machine, defined, state)
 
 
 def _is_test(function: Function) -> bool:
@@ -195,7 +233,10 @@ def _draw(machine: Machine, result: Value, context: Context) -> None:
 def _read_class(machine: Machine, cls: Class, state: State) -> None:
     if cls.is_a(*_TEST_CLASSES):
         return
-    pending = [member for member in cls.members.values() if _unread(machine, member)]
+    members: dict[str, Value] = {}
+    for base in reversed(cls.lineage):
+        members.update(base.members if isinstance(base, Class) else {})
+    pending = [member for member in members.values() if _unread(machine, member)]
     if not pending:
         return
     owner = self_of(machine, cls, state)

@@ -51,7 +51,8 @@ def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> Non
             machine.execute(node.body, state)
             state.ended = False
 
-    _run(machine, state, loop, node, body, certain=bool(rounds) or bool(count), unrolled=rounds is not None)
+    certain = bool(rounds) or bool(count) or (isinstance(iterable, Items) and bool(iterable.items))
+    _run(machine, state, loop, node, body, certain=certain, unrolled=rounds is not None)
     machine.execute(node.orelse, state)
 
 
