@@ -54,9 +54,7 @@ class Gathered:
 
     def groups(self, needles: tuple[bytes, ...]) -> list[list[str]]:
         """Return the groups of files joined by imports, less those without one of `needles` (none: any file)."""
-        return [
-            group for group in _groups(self.index, self.sources) if _relevant(group, self.sources, needles)
-        ]
+        return [group for group in _groups(self.index, self.sources) if _relevant(group, self.sources, needles)]
 
 
 def gather(files: Sequence[SourceFile]) -> Gathered:
@@ -129,7 +127,7 @@ def read_group(
     sources: dict[str, Source],
     settings: Settings,
     errors: list[Error],
-    begun: Callable[[Program], None] = lambda program: None,
+    begun: Callable[[Program], None] | None = None,
 ) -> Program:
     """Return the program that the files of `group` make up.
 
@@ -144,7 +142,8 @@ def read_group(
     machine = Machine(program, index, modules, max(WORK_FLOOR, lines * WORK_PER_LINE))
     if target.tensorflow < (2, 0):
         return program  # TensorFlow 1 is another language: nothing here is known to hold for it
-    begun(program)
+    if begun is not None:
+        begun(program)
     try:
         with _deep_stack():
             for module in program.modules:

@@ -122,6 +122,10 @@ class ModuleIndex:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.files = frozenset(paths)
+        #: What was asked of `resolve` and `is_package`, (folder, dots, module), with the answers: all that reading
+        #: a group of files takes from the files outside it.
+        self.resolved: dict[tuple[str, int, str], str | None] = {}
+        self.packages: dict[tuple[str, int, str], str | None] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._folders = {""} | {folder for path in self.files for folder in _folders_of(path)}
@@ -129,6 +133,10 @@ class ModuleIndex:
     def resolve(self, importer: str, dots: int, module: str) -> str | None:
         """Return the path of `module` as `importer` means it, None where it is outside the project."""
         folder = _folder(importer)
+        found = self.resolved[folder, dots, module] = self._resolve(folder, dots, module)
+        return found
+
+    def _resolve(self, folder: str, dots: int, module: str) -> str | None:
         if dots:
             for _ in range(dots - 1):
                 folder = _folder(folder)
@@ -161,6 +169,10 @@ class ModuleIndex:
     def is_package(self, importer: str, dots: int, module: str) -> str | None:
         """Return the folder that a namespace package (one without ``__init__``) would be."""
         folder = _folder(importer)
+        found = self.packages[folder, dots, module] = self._is_package(folder, dots, module)
+        return found
+
+    def _is_package(self, folder: str, dots: int, module: str) -> str | None:
         for _ in range(max(0, dots - 1)):
             folder = _folder(folder)
         for base in [folder] if dots else self._roots_of(folder):
@@ -171,12 +183,13 @@ class ModuleIndex:
 
     def neighbours(self, path: str, text: str) -> Iterator[str]:
         """Yield the project files that `text` seems to import."""
+        folder = _folder(path)
         for dots, module, names in imports_of(text):
-            found = self.resolve(path, dots, module)
+            found = self._resolve(folder, dots, module)
             if found is not None:
                 yield found
             for name in names:
-                deeper = self.resolve(path, dots, f"{module}.{name}" if module else name)
+                deeper = self._resolve(folder, dots, f"{module}.{name}" if module else name)
                 if deeper is not None:
                     yield deeper
 
