@@ -85,9 +85,8 @@ def _requirements(paths: Sequence[str]) -> list[Requirement]:
     """Return the requirement lines that hold for the folders of `paths`, each file's once."""
     from tflint_gpu.program.requirements import read_requirements
 
-    files: dict[Path, None] = {}
-    for folder in sorted({path.rpartition("/")[0] for path in paths}):
-        files.update(dict.fromkeys(find_requirement_files(Path(folder))))
+    folders = sorted({path.rpartition("/")[0] for path in paths})
+    files = find_requirement_files(*map(Path, folders))
     return [requirement for file in files for requirement in read_requirements(file)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _NAMES = frozenset(
@@ -22,34 +23,41 @@ _NAMES = frozenset(
 )
 
 
-def find_requirement_files(folder: Path) -> list[Path]:
-    """Return requirement, lock and project files that hold for `folder`, the nearest first.
+def find_requirement_files(*folders: Path) -> list[Path]:
+    """Return requirement, lock and project files that hold for any of `folders`: of each the nearest first.
 
     They lie in the folder itself, in its ``requirements/``, and in the folders above it up to the top of the
     repository. Outside a repository only the folder counts, and those above it up to the current one.
     """
-    found: list[Path] = []
-    for level in _levels(folder.resolve()):
-        found += _in_folder(level)
-    return found
+    seen: dict[Path, list[Path]] = {}
+    tops: dict[Path, bool] = {}
+    for folder in folders:
+        for level in _levels(folder.resolve(), tops):
+            if level not in seen:
+                seen[level] = _in_folder(level)
+    return [file for files in seen.values() for file in files]
 
 
-def _levels(folder: Path) -> list[Path]:
+def _levels(folder: Path, tops: dict[Path, bool]) -> list[Path]:
+    """Return `folder` and those above it that count; `tops` remembers which is the top of a repository."""
     levels = [folder, *folder.parents]
-    top = next((index for index, level in enumerate(levels) if (level / ".git").exists()), None)
-    if top is None:
-        here = Path.cwd()
-        top = levels.index(here) if here in levels else 0
-    return levels[: top + 1]
+    for index, level in enumerate(levels):
+        if level not in tops:
+            tops[level] = (level / ".git").exists()
+        if tops[level]:
+            return levels[: index + 1]
+    here = Path.cwd()
+    return levels[: levels.index(here) + 1 if here in levels else 1]
 
 
 def _in_folder(folder: Path) -> list[Path]:
     try:
-        names = sorted(folder.iterdir())
-        inside = sorted((folder / "requirements").glob("*.txt"))
+        names = {entry.name for entry in os.scandir(folder)}
     except OSError:
         return []
-    return [path for path in names if _is_requirement_file(path.name.lower()) and path.is_file()] + inside
+    files = [folder / name for name in sorted(names) if _is_requirement_file(name.lower())]
+    inside = sorted((folder / "requirements").glob("*.txt")) if "requirements" in names else []
+    return [path for path in files if path.is_file()] + inside
 
 
 def _is_requirement_file(name: str) -> bool:
