@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.trace.failures import refuse
+from tflint_gpu.trace.failures import failed, refuse
 from tflint_gpu.trace.launcher import Outcome
 
 SPOT = {"path": "data.py", "line": 4, "cell": None, "function": "load"}
@@ -47,3 +47,47 @@ def test_a_hang_outside_of_python_is_found_in_the_dump() -> None:
 def test_the_last_line_says_which_argument_is_missing() -> None:
     text = sentence({"status": "ended", "exit": 2}, ("usage: train.py", "train.py: error: --data is required"))
     assert "--data is required" in text
+
+
+#: As TensorFlow 2.21 words them, shortened.
+IN_XLA = """Graph execution error:
+
+Detected at node model/resize/ResizeBicubic defined at (most recent call last):
+<stack traces unavailable>
+Detected unsupported operations when trying to compile graph __inference_f_2[] on XLA_CPU_JIT: ResizeBicubic \
+(No registered 'ResizeBicubic' OpKernel for XLA_CPU_JIT devices compatible with node {{node model/ResizeBicubic}})
+The op is created at:
+File "train.py", line 4, in <module>
+"""
+IN_GRAPH = """Graph execution error:
+
+Detected at node gradients/MatMul defined at (most recent call last):
+<stack traces unavailable>
+Matrix size-incompatible: In[0]: [32,10], In[1]: [5,1]
+\t [[{{node gradients/MatMul}}]] [Op:__inference_one_step_9]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "text", "said"),
+    [
+        ("xla", "InvalidArgumentError", IN_XLA, "does not compile: ResizeBicubic"),
+        ("batch-x4", "ResourceExhaustedError", "OOM when allocating", "does not fit into memory"),
+        (
+            "batch-x2",
+            "InvalidArgumentError",
+            IN_GRAPH,
+            "fails with InvalidArgumentError: Matrix size-incompatible: In[0]: [32,10], In[1]: [5,1]",
+        ),
+        ("xla", "ValueError", "", "fails with ValueError: "),
+    ],
+)
+def test_a_change_that_fails_says_so_shortly(change: str, kind: str, text: str, said: str) -> None:
+    assert failed(change, {"type": kind, "text": text}) == said
+
+
+def test_a_crash_in_a_graph_is_told_by_its_cause() -> None:
+    said = sentence(
+        {"status": "crashed", "error": {"type": "InvalidArgumentError", "text": IN_GRAPH, "spot": SPOT}}
+    )
+    assert "InvalidArgumentError: Matrix size-incompatible" in said

@@ -97,7 +97,7 @@ def test_a_larger_batch_counts_per_original_step() -> None:
         (report([20.0, 20.0], applied=False), "does not apply"),
         (report([20.0, 20.0], batch_size=32), "stayed"),
         (report([20.0]), "too few"),
-        ({"status": "crashed", "error": {"type": "ResourceExhaustedError", "text": "OOM"}}, "ResourceExhausted"),
+        ({"status": "crashed", "error": {"type": "ResourceExhaustedError", "text": "OOM"}}, "fit into memory"),
     ],
 )
 def test_a_change_that_fails_is_a_note(broken: dict[str, Any] | None, word: str) -> None:
@@ -132,15 +132,15 @@ def test_the_target_names_loop_batching_and_functions() -> None:
 
 
 def test_what_a_child_tried_itself() -> None:
-    def tried(*medians: float, problem: str = "") -> dict[str, Any]:
-        return {"medians": list(medians), "times": list(medians) * 5, "problem": problem}
+    def tried(*medians: float, problem: str = "", error: dict[str, str] | None = None) -> dict[str, Any]:
+        return {"medians": list(medians), "times": list(medians) * 5, "problem": problem, "error": error}
 
     arms = {
         "": tried(40.0, 40.2, 39.9),
         "cached-batch": tried(20.0, 20.1, 20.2),
         "batch-x2": tried(),
         "xla": tried(problem="the change does not apply to this training"),
-        "batch-x4": tried(problem="the run failed with ResourceExhaustedError: OOM"),
+        "batch-x4": tried(error={"type": "ResourceExhaustedError", "text": "OOM when allocating"}),
     }
     (result,), notes = from_arms(arms)
     assert (result.change, result.repeats, result.gain) == ("cached-batch", 3, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import textwrap
 from typing import Any
 
 from tflint_gpu.errors import UserError
@@ -11,6 +12,13 @@ from tflint_gpu.trace.launcher import Outcome
 
 _DUMPED = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
 _NOISE = re.compile(r"^([IWEF]\d{4} |WARNING: All log|To enable the following|\d{4}-\d\d-\d\d )|^\s*$")
+
+#: Lines of TensorFlow's errors that say nothing of the cause: where in the graph, what the call was given.
+_AROUND = re.compile(
+    r"^(Graph execution error|Detected at node|<stack traces|File \"|Traceback|Exception encountered when calling|"
+    r"Arguments received by|\[\[|\{\{|\d+ root error|\(\d+\) \w+: *$|Call arguments|Stack trace|• )"
+)
+_NOT_IN_XLA = re.compile(r"No registered '(\w+)' OpKernel for XLA")
 
 
 def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
@@ -84,6 +92,18 @@ def _last(outcome: Outcome) -> str:
     return f" (its last line: {_short(lines[-1])})" if lines else ""
 
 
+def failed(change: str, error: dict[str, Any]) -> str:
+    """Say in a few words how a run with `change` failed; `error` is the record of the exception."""
+    outside = dict.fromkeys(_NOT_IN_XLA.findall(error["text"]))
+    if change == "xla" and outside:
+        return f"does not compile: {', '.join(outside)}"
+    if error["type"] == "ResourceExhaustedError":
+        return "does not fit into memory"
+    return f"fails with {error['type']}: {_short(error['text'])}"
+
+
 def _short(text: str) -> str:
-    line = next((line for line in text.strip().splitlines() if line.strip()), "").strip()
-    return line if len(line) <= 120 else line[:117] + "…"
+    """Return the line of an error's text that tells most, cut at a word."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = next((line for line in lines if not _AROUND.match(line)), lines[0] if lines else "")
+    return textwrap.shorten(line, 120, placeholder=" …")

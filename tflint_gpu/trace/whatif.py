@@ -12,6 +12,7 @@ from typing import Any
 from tflint_gpu.trace.assemble import Report, step_times
 from tflint_gpu.trace.chains import family
 from tflint_gpu.trace.evidence import WhatIf
+from tflint_gpu.trace.failures import failed
 
 #: Every change that can be tried, in the order of trying.
 CHANGES = ("cached-batch", "batch-x2", "batch-x4", "xla", "xla-off", "steps-per-execution-8")
@@ -138,7 +139,9 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
     for change, raw in arms.items():
         if not change:
             continue
-        if raw["problem"]:
+        if raw["error"]:
+            notes.append(f"what-if {change}: {failed(change, raw['error'])}")
+        elif raw["problem"]:
             if NOT_HERE not in raw["problem"]:
                 notes.append(f"what-if {change}: {raw['problem']}")
         elif raw["medians"]:
@@ -193,9 +196,7 @@ def _add(arm: Arm, first: Report, report: Report | None) -> str:
     if report is None:
         return "the run failed"
     if report["status"] == "crashed":
-        error = report["error"]
-        line = (error["text"].strip().splitlines() or [""])[0]
-        return f"the run failed with {error['type']}: {line[:140]}"
+        return failed(arm.change, report["error"])
     if arm.change and not report["applied"]:
         return "the change does not apply to this training"
     times = step_times(report)

@@ -179,7 +179,7 @@ class Run:
             # Another thread is already at it and will end the process.
             threading.Event().wait()
         if self.trials.running:
-            self.trials.failed(more.get("error") or {"type": status, "text": "the program ended"})
+            self.trials.failed(more.get("error"))
             self.leave()
         try:
             self.profile.stop()

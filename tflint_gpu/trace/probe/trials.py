@@ -42,6 +42,7 @@ class Arm:
         self.times = []
         self.factor = 1.0
         self.problem = ""
+        self.error = None
         self.state = {}
 
 
@@ -87,7 +88,7 @@ class Trials:
         for arm in self.order:
             if monotonic() - self.began + self.longest > self.budget:
                 return None
-            if not arm.problem:
+            if not (arm.problem or arm.error):
                 self.arm = arm
                 self.first = len(self.track.steps)
                 self.block_began = monotonic()
@@ -122,9 +123,8 @@ class Trials:
     def write(self):
         """Write what is known of the arms."""
         path = self.run.job["arms_report"]
-        found = {
-            arm.change: {"medians": arm.medians, "times": arm.times, "problem": arm.problem} for arm in self.arms
-        }
+        kept = ("medians", "times", "problem", "error")
+        found = {arm.change: {name: getattr(arm, name) for name in kept} for arm in self.arms}
         with open(path + ".part", "w", encoding="utf-8") as file:
             json.dump(found, file)
         os.replace(path + ".part", path)
@@ -149,7 +149,7 @@ class Trials:
             except Exception as problem:
                 if not arm.change:
                     break
-                arm.problem = "the run failed with %s: %s" % (type(problem).__name__, first_line(problem))
+                arm.error = {"type": type(problem).__name__, "text": str(problem)}
             self.run.clock.drop(self.track)
             arm.state["train_function"] = model.train_function
         self.run.leave()
@@ -204,9 +204,10 @@ class Trials:
         model.train_function = arm.state["train_function"]
 
     def failed(self, problem):
-        """Note that the program ended with `problem` under the change that was being tried."""
+        """Note that the program ended under the change that was being tried; `problem` is the exception, if any."""
         if self.arm is not None and self.arm.change:
-            self.arm.problem = "the run failed with %s: %s" % (problem["type"], problem["text"][:140])
+            self.arm.error = problem
+            self.arm.problem = "the program ended under it"
         self.write()
 
     def draw(self, iterator):
@@ -253,12 +254,6 @@ class Trials:
             return None if source is None else iter(source)
         finally:
             self.run.keras.depth -= 1
-
-
-def first_line(problem):
-    """Return the first line of an exception's text, cut to what fits into a note."""
-    lines = str(problem).strip().splitlines() or [""]
-    return lines[0][:140]
 
 
 def jit_of(model):
