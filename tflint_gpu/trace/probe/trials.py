@@ -204,7 +204,7 @@ class Trials:
         model.train_function = arm.state["train_function"]
 
     def failed(self, problem):
-        """Note that the program ended under the change that was being tried; `problem` is the exception, if any."""
+        """Note that the program ended under the change that was being tried, with an exception or without."""
         if self.arm is not None and self.arm.change:
             self.arm.error = problem
             self.arm.problem = "the program ended under it"
