@@ -167,7 +167,7 @@ def rounds_of(iterable: Value) -> tuple[list[Value] | None, int | None]:
                 return None, len(range(*bounds))
             except TypeError:
                 return None, None
-        case Produced(call=call) if call.callee == "builtins.enumerate" and call.args:
+        case Produced(call=call) if call.callee in ("builtins.enumerate", "builtins.reversed") and call.args:
             return None, rounds_of(call.args[0])[1]
         case Produced(call=call) if call.callee == "builtins.zip" and call.args:
             counts = [count for _, count in map(rounds_of, call.args) if count is not None]

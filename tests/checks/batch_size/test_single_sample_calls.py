@@ -99,7 +99,7 @@ def test_helper_called_for_each_sample(analyse: Analyse) -> None:
             id="a benchmark",
         ),
         pytest.param("for net in [model]:\n    net.predict(x[:1])", id="an ensemble"),
-        pytest.param("for epoch in range(50):\n    model.fit(ds, epochs=5)\n    model.predict(x)", id="epochs"),
+        pytest.param("for epoch in range(500):\n    model.fit(ds, epochs=5)\n    model.predict(x)", id="epochs"),
         pytest.param(
             "@tf.function\ndef run():\n    for i in tf.range(99):\n        model(x[None, i])\n", id="graph"
         ),
@@ -132,6 +132,30 @@ def test_what_follows_from_the_last_prediction_is_info(analyse: Analyse) -> None
 
 def test_generation_of_hundreds_of_tokens(analyse: Analyse) -> None:
     rest = "tokens = [1]\nfor i in range(400):\n    tokens.append(model.predict(np.array([tokens])).argmax())"
+
+    assert severities(analyse, rest) == [Severity.WARNING]
+
+
+def test_hundreds_of_predictions_of_one_batch(analyse: Analyse) -> None:
+    rest = "noise = x[:64]\nfor t in reversed(range({})):\n    noise = noise - model.predict(noise)"
+
+    assert severities(analyse, rest.format(1000)) == [Severity.WARNING]
+    assert severities(analyse, rest.format(50)) == []
+
+
+def test_prediction_beside_a_step_that_is_seldom_itself(analyse: Analyse) -> None:
+    rest = """
+optimizer = keras.optimizers.Adam()
+for frame in range(100000):
+    if frame % 4 == 0:
+        goal = model.predict(x[np.random.choice(len(x), 32)])
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x[:32]) - goal) ** 2)
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    if frame % 1000 == 0:
+        model.predict(x)
+"""
 
     assert severities(analyse, rest) == [Severity.WARNING]
 

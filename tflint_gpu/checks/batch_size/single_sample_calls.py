@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -54,6 +55,10 @@ _SIMULATED = (
 _CALLED = "The model runs on one sample a round: kernels are tiny and the GPU idles between them. Batch the rows."
 _IN_STEP = (
     "predict() in the training loop builds a new iterator in every step while the GPU waits. "
+    "Call model(x, training=False) instead."
+)
+_AGAIN = (
+    "predict() {rounds} times over builds a new iterator each time while the GPU waits. "
     "Call model(x, training=False) instead."
 )
 _PER_BATCH = "{method}() per batch builds a new iterator each time, and the GPU waits. Pass the dataset once."
@@ -119,12 +124,16 @@ class SingleSampleCalls(Check):
         return _SINGLE, min(severity, Severity.INFO) if simulated else severity, "single"
 
     def _whole(self, call: Call, method: str, loop: Loop, program: Program) -> tuple[str, Severity, str] | None:
-        if _seldom(call):
+        if _seldom(call) and not _at_each_step(call, loop, program):
             return None
         few = (_rounds(loop) or FEW) < FEW
         if method == "predict":
             if _trains_each_round(loop, program):
                 return _IN_STEP, Severity.WARNING, "step"
+            rounds = math.prod(outer.count or 1 for outer in call.context.loops)
+            trains = any(other.callee in _TRAINS for other in call.context.loops[-1].calls)
+            if rounds >= MANY and not trains and not isinstance(_drawn_from(loop), Dataset):
+                return _AGAIN.replace("{rounds}", str(rounds)), Severity.WARNING, "step"
             if isinstance(_drawn_from(loop), Dataset) and _element_of(call, loop) and not few:
                 every_epoch = len(call.context.all_loops) > 1
                 return _PER_BATCH, Severity.WARNING if every_epoch else Severity.INFO, "batch"
@@ -240,6 +249,13 @@ def _over_models(call: Call, loop: Loop) -> bool:
 def _seldom(call: Call) -> bool:
     periodic = call.context.periodic
     return periodic is not None and periodic.every != 1
+
+
+def _at_each_step(call: Call, loop: Loop, program: Program) -> bool:
+    """Say whether the branch that `call` is in holds the training step too: seldom is then the step itself."""
+    branches = {id(guard) for guard in call.context.guards}
+    steps = [step.apply for step in program.steps if step.loop is loop]
+    return any(id(guard) in branches for apply in steps for guard in apply.context.guards)
 
 
 def _trains_each_round(loop: Loop, program: Program) -> bool:
