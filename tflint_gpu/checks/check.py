@@ -85,8 +85,6 @@ class Check:
             detail=detail,
         )
 
-    def change(
-        self, kind: str, location: Location, title: str, *, safety: str = "safe", **parameters: str
-    ) -> Fix:
+    def change(self, kind: str, location: Location, title: str, *, safety: str = "safe", **parameters: str) -> Fix:
         """Return a fix that makes the edit `kind` at the call which stands at `location`."""
         return Fix(safety, title, Change(kind, location, tuple(sorted(parameters.items()))))

@@ -169,6 +169,8 @@ def call_method(machine: Machine, state: State, base: Value, name: str, site: Si
         case Super():
             return objects.method_of_super(machine, state, base, name, site)
         case Items() | Mapping() | Const():
+            if name == "append" and site.args and isinstance(site.args[0], (Tensor, Items)):
+                machine.record("builtins.list.append", site, state, receiver=base)
             return containers.container_method(machine, state, base, name, site)
         case GraphFunction():
             return graphs.method(machine, state, base, name, site)

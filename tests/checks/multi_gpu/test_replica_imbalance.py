@@ -40,7 +40,7 @@ def test_a_slower_replica_is_named_instead(rule: Rule) -> None:
     told = _told(rule, _evidence(7.0, 5.0, 5.0, 5.0))
     assert list(told) == ["replica-imbalance"]
     finding = told["replica-imbalance"]
-    assert finding.message.startswith("GPU:0 computes longer than the other 3")
+    assert finding.message.startswith("GPU:0 computes longer than the others")
     assert finding.impact is not None
     assert finding.impact.step_share == pytest.approx(0.2)
     assert len(finding.message) < 200

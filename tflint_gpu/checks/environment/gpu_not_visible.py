@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
-_MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+MASKS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 #: What CUDA takes for a device: an index, a GPU's or a MIG slice's id. At the first other word it stops reading.
 _DEVICE = re.compile(r"\s*(\d+|GPU-[0-9a-fA-F-]+|MIG-\S+)\s*\Z")
@@ -26,7 +26,7 @@ _HIDERS = ("tf.config.set_visible_devices", "tf.config.experimental.set_visible_
 _CONFIGS = ("tf.compat.v1.ConfigProto", "tf.ConfigProto")
 
 #: Words in the names of what runs a function in another process.
-_PROCESSES = ("multiprocessing", "concurrent.", "joblib", "ProcessPool", "Process", "ray.", "loky")
+PROCESSES = ("multiprocessing", "concurrent.", "joblib", "ProcessPool", "Process", "ray.", "loky")
 
 _IMPORT = re.compile(r"^[ \t]*((?:from|import)[ \t]+(?:[^\n(\\]|\([^)]*\)|\\\n)+)", re.MULTILINE)
 
@@ -51,9 +51,9 @@ class GpuNotVisible(Check):
             return
         for setting in program.settings:
             value = setting.value
-            if setting.name not in _MASKS or not isinstance(value, Const) or not _hides(str(value.value)):
+            if setting.name not in MASKS or not isinstance(value, Const) or not _hides(str(value.value)):
                 continue
-            if _runs_here(setting.context, program) and _reaches_training(setting.location, program):
+            if runs_here(setting.context, program) and reaches_training(setting.location, program):
                 yield self.at(
                     setting.location,
                     f"{setting.name} = {str(value.value)[:40]!r} hides every GPU from TensorFlow: training runs "
@@ -66,10 +66,10 @@ class GpuNotVisible(Check):
             empty = isinstance(devices, Items) and devices.complete and not devices.items
             if not empty or call.constant("device_type", 1) != "GPU":
                 continue
-            if _runs_here(call.context, program) and _reaches_training(call.location, program):
+            if runs_here(call.context, program) and reaches_training(call.location, program):
                 yield self.at(call, "This hides every GPU from TensorFlow: training runs on the CPU. Remove it.")
         for call in program.calls_to(*_CONFIGS):
-            if _counts_no_gpu(call) and _runs_here(call.context, program):
+            if _counts_no_gpu(call) and runs_here(call.context, program):
                 yield self.at(
                     call, "device_count says there is no GPU: the session runs on the CPU. Remove the entry."
                 )
@@ -123,19 +123,19 @@ def _hides(mask: str) -> bool:
     return not _DEVICE.match(mask.split(",")[0])
 
 
-def _runs_here(context: Context, program: Program) -> bool:
+def runs_here(context: Context, program: Program) -> bool:
     """Say whether the code surely runs in the training process: no branch decides, a plain call leads to it."""
     if context.all_guards or context.region:
         return False
     if not context.activations:
         return True
     entered = context.activations[-1].function
-    starters = {call.location for call in program.calls if any(word in call.callee for word in _PROCESSES)}
+    starters = {call.location for call in program.calls if any(word in call.callee for word in PROCESSES)}
     callers = program.calls_to(f"{entered.module.name}:{entered.qualname}")
     return any(call.location not in starters for call in callers)
 
 
-def _reaches_training(place: Location, program: Program) -> bool:
+def reaches_training(place: Location, program: Program) -> bool:
     """Say whether the file of `place` trains, or is imported (by whichever way) by one that does."""
     trained = {run.location.path for run in program.runs} | {step.tape.path for step in program.steps}
     texts = {module.path: module.source.text for module in program.modules}

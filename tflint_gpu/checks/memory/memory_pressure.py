@@ -23,8 +23,8 @@ class MemoryPressure(Check):
             return
         found = self.at(
             place_of(evidence),
-            f"Tensors fill {memory.used_share:.0%} of the GPU's memory: cuDNN falls back to slower algorithms, and "
-            "a larger batch does not fit; use mixed precision or recompute activations.",
+            f"Tensors fill {memory.used_share:.0%} of the GPU's memory: cuDNN falls back to slower algorithms, "
+            "and a larger batch does not fit; use mixed precision or recompute activations.",
         )
         yield found.with_verdict(
             Verdict.OBSERVED,

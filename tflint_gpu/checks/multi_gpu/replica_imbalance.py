@@ -30,7 +30,7 @@ class ReplicaImbalance(Check):
         gpus = replicas(evidence)
         yield self.at(
             place_of(evidence),
-            f"{slowest.name} computes longer than the other {len(gpus) - 1}, which wait for it {share:.0%} of the "
+            f"{slowest.name} computes longer than the others, which wait for it {share:.0%} of the "
             "step: look for work on one device only, uneven batches, or a slower GPU among them.",
         ).with_verdict(
             Verdict.OBSERVED,
