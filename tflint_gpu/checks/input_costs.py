@@ -79,10 +79,12 @@ def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judge
 def stages_of(finding: Finding, evidence: Evidence, ops: Iterable[str]) -> list[PipelineStage]:
     """Return the stages of the rewritten pipelines that `finding` speaks of.
 
-    They are known by their line; where the trace could not map a stage back, the only stage in `ops` is taken.
+    They are known by their line, or by that of the stage around a call that `finding` stands at; where the trace
+    could not map a stage back, the only stage in `ops` is taken.
     """
     wanted = tuple(ops)
-    here = [stage for stage in evidence.pipelines if touches(stage.spot, finding.location)]
+    places = (finding.location, *(related.location for related in finding.related))
+    here = [stage for stage in evidence.pipelines if any(touches(stage.spot, place) for place in places)]
     if here:
         return [stage for stage in here if stage.op in wanted]
     lost = [stage for stage in evidence.pipelines if stage.op in wanted and stage.spot is None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from itertools import pairwise
 from typing import Any
 
 from tflint_gpu.trace.evidence import (
@@ -93,6 +94,18 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
         note=note,
         mean_ms=mean,
     )
+
+
+def epochs_of(report: Report) -> dict[str, float]:
+    """Return the length of an epoch in steps and the milliseconds of its first step; nothing for one epoch."""
+    starts = report["track"]["starts"] if report["track"] else []
+    if not starts:
+        return {}
+    lengths = [after - before for (before, _), (after, _) in pairwise([[0, 0.0], *starts])]
+    return {
+        "epoch_steps": statistics.median(lengths),
+        "epoch_start_ms": statistics.median(ms for _, ms in starts),
+    }
 
 
 def environment_of(report: Report, device: Device | None) -> Environment:

@@ -201,6 +201,8 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     facts["steps_per_execution"] = best["steps_per_execution"]
     if first["epoch_gaps"]:
         facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
+        facts["epoch_steps"] = sorted(first["epoch_steps"])[len(first["epoch_steps"]) // 2]
+    facts.update(assemble.epochs_of(first) or assemble.epochs_of(best))
     script = job.script
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(

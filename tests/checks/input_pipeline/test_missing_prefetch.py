@@ -156,6 +156,16 @@ def test_rewritten_chain_and_wait_judge(
     assert judged.verdict is verdict
 
 
+def test_a_prefetch_that_only_the_traced_version_adds_says_nothing(rule: Callable[[str], Check]) -> None:
+    check = rule("missing-prefetch")
+    evidence = evidence_of(buckets={"input_wait": 4.0}, pipelines=chain("Prefetch", "BatchV2", "Shuffle"))
+    assert check.judge(finding_at(check, 7, injected=False), evidence) is None
+    fused = evidence_of(buckets={"input_wait": 4.0}, pipelines=chain("Prefetch", "MapAndBatch", "BatchV2"))
+    judged = check.judge(finding_at(check, 7, injected=False), fused)
+    assert judged is not None
+    assert judged.verdict is Verdict.MASKED
+
+
 def test_overlap_saves_no_more_than_the_shorter_of_wait_and_step(rule: Callable[[str], Check]) -> None:
     check = rule("missing-prefetch")
     evidence = evidence_of(

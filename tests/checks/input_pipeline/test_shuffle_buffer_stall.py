@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.checks.conftest import Analyse, named
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, named
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Severity, Verdict
 
 NAME = "shuffle-buffer-stall"
 HEAD = (
@@ -54,3 +60,23 @@ def test_serialized_records_are_fine(analyse: Analyse) -> None:
 def test_validation_is_not_shuffled_before_steps(analyse: Analyse) -> None:
     text = f"{HEAD}ds = ds{READ}.shuffle(1000)" + TAIL.replace("model.fit(ds)", "model.evaluate(ds)")
     assert named(analyse(text), NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict", "severity"),
+    [(210.0, Verdict.CONFIRMED, Severity.WARNING), (20.0, Verdict.CONFIRMED, None), (11.0, Verdict.MINOR, None)],
+)
+def test_judged_by_the_first_step_of_an_epoch(
+    rule: Callable[[str], Check], first: float, verdict: Verdict, severity: Severity | None
+) -> None:
+    check = rule("shuffle-buffer-stall")
+    evidence = evidence_of(step_ms=10.0, facts={"epoch_start_ms": first, "epoch_steps": 20})
+    judged = check.judge(finding_at(check, 7), evidence)
+    assert judged is not None
+    assert (judged.verdict, judged.severity) == (verdict, severity)
+    assert judged.measures[0].value == pytest.approx((first - 10.0) / (first + 190.0), abs=1e-4)
+
+
+def test_one_epoch_tells_nothing(rule: Callable[[str], Check]) -> None:
+    check = rule("shuffle-buffer-stall")
+    assert check.judge(finding_at(check, 7), evidence_of(step_ms=10.0)) is None

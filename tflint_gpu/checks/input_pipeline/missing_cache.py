@@ -10,7 +10,7 @@ from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, part_of, stages
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, is_random, stateful_cause
 from tflint_gpu.checks.pipelines import training_pipelines
 from tflint_gpu.checks.verdicts import by_experiment
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.values import Call, Const, Function, GraphFunction, Partial, Stage
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ class MissingCache(Check):
                     "Every epoch does this work again with the same result, and the GPU may wait for it. "
                     "If the result fits, add .cache() after it, before shuffle and augmentation.",
                 )
-            elif (call := _decoded_to_crop(pipeline)) is not None:
+            elif (decoder := _decoded_to_crop(pipeline)) is not None:
+                call, stage = decoder
                 yield self.at(
                     call,
                     "Each pass decodes the whole picture to crop a part, and the GPU may wait for it. "
                     "Cache decoded pictures before the crop, or use tf.image.decode_and_crop_jpeg.",
+                    related=(Related(stage.location, "in this map"),),
                 )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -109,8 +111,8 @@ def _is_expensive(call: Call) -> bool:
     return call.callee in PYTHON_WRAPPERS or call.callee.startswith(_EXPENSIVE)
 
 
-def _decoded_to_crop(pipeline: Pipeline) -> Call | None:
-    """Return the decoder in a map that goes on to crop at random what it decoded whole."""
+def _decoded_to_crop(pipeline: Pipeline) -> tuple[Call, Stage] | None:
+    """Return the decoder in a map that goes on to crop at random what it decoded whole, and that map."""
     for stage in pipeline.stages_of("map"):
         decoded: Call | None = None
         for call in stage[1].calls:
@@ -119,5 +121,5 @@ def _decoded_to_crop(pipeline: Pipeline) -> Call | None:
             elif call.callee.startswith("tf.image.resize") or call.callee == "tf.io.read_file":
                 break
             elif call.callee in _CROPS and decoded is not None:
-                return decoded
+                return decoded, stage[1]
     return None

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.sizes import sizes_of
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Measure, Related, Severity
 from tflint_gpu.program.values import Items, Operation, Produced, Stage, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program
+    from tflint_gpu.trace.evidence import Evidence
 
 #: Calls that turn a file's bytes into an element.
 _DECODES = (
@@ -30,6 +32,10 @@ _PYTHON_READS = ("cv2.imread", "PIL.Image.open", "librosa.load", "imageio.imread
 
 #: After these the elements are others, or already in memory.
 _SETTLES = ("cache", "batch", "padded_batch", "interleave", "flat_map", "snapshot")
+
+
+#: From this share of an epoch on the wait for its first batch is a warning.
+LONG = 0.10
 
 
 class ShuffleBufferStall(Check):
@@ -70,6 +76,18 @@ class ShuffleBufferStall(Check):
                     f"this buffer holds {held / 1e9:.1f} GB before the first batch of each epoch while the GPU "
                     "waits; shuffle indices or file names, or use a smaller buffer",
                 )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by what the first step of an epoch takes longer than the others, of the whole epoch."""
+        first, count = evidence.facts.get("epoch_start_ms"), evidence.facts.get("epoch_steps")
+        step = evidence.step_ms
+        if not first or not count or not step:
+            return None
+        refill = max(0.0, first - step)
+        share = refill / (refill + count * step)
+        figures = (Measure("first_step", round(first, 3), "ms"), Measure("epoch", count, "steps"))
+        severity = Severity.WARNING if share >= LONG else None
+        return weigh(share, "refill_share", "trace: first step of an epoch", *figures, severity=severity)
 
 
 def _whole_set(buffer: Value | None) -> bool:

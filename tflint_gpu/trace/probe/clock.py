@@ -46,6 +46,13 @@ class Track:
         self.electable = True
         self.chain = None
         self.since_driver = 0
+        #: Numbers of the steps with which an epoch began, but for the first one.
+        self.starts = []
+
+    def epoch(self):
+        """Note that the next step is the first of another epoch."""
+        if self.steps and len(self.steps) not in self.starts[-1:]:
+            self.starts.append(len(self.steps))
 
     def times(self, *phases):
         """Return the milliseconds of the steps of `phases`."""

@@ -37,6 +37,7 @@ def report(run, status):
         "keras_calls": run.keras.report(),
         "callbacks": callbacks(run),
         "epoch_gaps": run.keras.epoch_gaps[:200],
+        "epoch_steps": run.keras.epoch_steps[:200],
         "eager": run.eager.report(),
         "chains": chains(run, track),
         "placements": [],
@@ -62,6 +63,7 @@ def track_record(track):
         "warmup_ms": track.times(WARMUP),
         "plain_ms": track.times(PLAIN),
         "profiled_ms": track.times(PROFILE),
+        "starts": [[at, track.steps[at][0]] for at in track.starts if at < len(track.steps)],
     }
 
 

@@ -26,6 +26,7 @@ class Fit:
         self.begin = None
         self.last_end = None
         self.epoch_end = None
+        self.epoch_began_at = 0
 
 
 class KerasWatch:
@@ -41,6 +42,7 @@ class KerasWatch:
         self.calls = {}
         self.callbacks = {}
         self.epoch_gaps = []
+        self.epoch_steps = []
         self.models = []
         self.own_marker = False
         self.patched = set()
@@ -224,6 +226,7 @@ class KerasWatch:
         if fit.epoch_end is not None:
             self.epoch_gaps.append((perf_counter() - fit.epoch_end) * 1000.0)
             fit.epoch_end = None
+            fit.track.epoch()
 
     def _batch_end(self, original):
         def watched(listing, *args, **kwargs):
@@ -248,7 +251,10 @@ class KerasWatch:
         def watched(listing, *args, **kwargs):
             result = original(listing, *args, **kwargs)
             if self.fits and not self.run.in_other_thread():
-                self.fits[-1].epoch_end = self.fits[-1].last_end
+                fit = self.fits[-1]
+                fit.epoch_end = fit.last_end
+                self.epoch_steps.append(fit.batches - fit.epoch_began_at)
+                fit.epoch_began_at = fit.batches
             return result
 
         return watched

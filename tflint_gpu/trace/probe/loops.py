@@ -87,6 +87,7 @@ class LoopWatch:
         if track.chain is None:
             track.chain = chain_of(dataset, self.run) or []
             track.batch_size = batch_of(dataset, self.run)
+        track.epoch()
         try:
             iterator._tflint_gpu_track = track
             iterator._tflint_gpu_source = dataset
@@ -148,6 +149,7 @@ class LoopWatch:
             iterator.__dict__.update(fresh.__dict__)
         else:
             iterator._iterators = fresh._iterators
+        track.epoch()
         clock.open(track)
         return original(iterator, *args, **kwargs)
 
