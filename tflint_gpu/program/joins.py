@@ -17,6 +17,7 @@ from tflint_gpu.program.values import (
     GraphFunction,
     Instance,
     Items,
+    Mapping,
     Partial,
     Stage,
     Tensor,
@@ -96,6 +97,8 @@ def truth(value: Value) -> bool | None:
             return None if soft else bool(plain)
         case Items(items=items, complete=complete):
             return bool(items) if complete else (True if items else None)
+        case Mapping(items=entries, other=other):
+            return bool(entries) if other is None else (True if entries else None)
         case Dataset() | Model() | Instance() | Function() | Class() | GraphFunction() | Partial() | Generator():
             return True
         case _:
