@@ -32,7 +32,15 @@ STAGES = 4
 _TRAININGS = frozenset({"keras.Model.fit", "keras.Model.fit_generator", "keras.Model.train_on_batch"})
 _USES = frozenset({"keras.Model.predict", "keras.Model.predict_on_batch", "keras.Model.__call__"})
 _CLEARS = ("keras.backend.clear_session", "tf.compat.v1.reset_default_graph", "keras.backend.reset_uids")
-_FRESH_PROCESS = ("multiprocessing.Process", "subprocess.run", "subprocess.Popen", "subprocess.check_call")
+_FRESH_PROCESS = (
+    "multiprocessing.Process",
+    "subprocess.run",
+    "subprocess.Popen",
+    "subprocess.check_call",
+    "joblib.delayed",
+    "multiprocessing.Pool().apply_async",
+    "concurrent.futures.ProcessPoolExecutor().submit",
+)
 
 
 class ModelRebuiltInLoop(Check):
