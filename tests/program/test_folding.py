@@ -93,7 +93,7 @@ strategy = tf.distribute.MirroredStrategy()
 model.fit(base.batch(64 * strategy.num_replicas_in_sync))
 """
     )
-    size = program.runs[0].pipeline.last.call.argument("batch_size")  # type: ignore[union-attr]
+    size = program.pipelines[0].stages[-1].call.argument("batch_size")
 
     assert isinstance(size, Operation) and size.operator == "*"
     assert plain(size.operands[0]) == 64

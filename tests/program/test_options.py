@@ -186,13 +186,12 @@ os.putenv("D", "4")
 @pytest.mark.parametrize(
     "text",
     [
-        "import click\n@click.command()\n@click.option('--n', default=32)\ndef main(n): model.fit(base.batch(n))\nmain()",
+        "import click\n@click.command()\n@click.option('--n')\ndef main(n): model.fit(base.batch(n))\nmain()",
         "import hydra\n@hydra.main()\ndef main(cfg): model.fit(base.batch(cfg.n))\nmain()",
         "import json\ncfg = json.load(open('c'))\nmodel.fit(base.batch(cfg['n']))",
         "import yaml\ncfg = yaml.safe_load(open('c'))\nmodel.fit(base.batch(cfg['n']))",
         "import sys\nmodel.fit(base.batch(int(sys.argv[1])))",
-        "import argparse\np = argparse.ArgumentParser()\np.add_argument('n', type=int)\n"
-        "model.fit(base.batch(p.parse_args().n))",
+        "import argparse as a\np = a.ArgumentParser()\np.add_argument('n')\nmodel.fit(base.batch(p.parse_args().n))",
     ],
 )
 def test_size_that_only_a_run_knows_is_unknown_but_the_pipeline_is_there(read: Read, text: str) -> None:
