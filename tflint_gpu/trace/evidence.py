@@ -172,7 +172,9 @@ class KerasCall:
 
 @dataclass(frozen=True)
 class Eager:
-    """Ops executed one by one from Python inside the window, per step, and the share of the step that they take.
+    """Ops executed one by one from Python, per step, and the share of the step in which Python runs them.
+
+    The share counts Python from one op to the next where it does nothing else in between.
 
     `spots` name the user's lines that ran most of them: (spot, ops per step).
     """

@@ -39,6 +39,26 @@ def test_share_of_the_step_sets_the_voice(rule: Rule, share: float, severity: Se
     assert finding.impact.step_share == pytest.approx(share)
 
 
+def test_the_figures_are_those_of_the_breakdown(rule: Rule) -> None:
+    evidence = waiting(0.2)
+    slow = Step(20.0, 4.0, 4.0, {"input_wait": 16.0, "device_compute": 4.0})
+    evidence = replace(evidence, steps=(*evidence.steps, slow))
+
+    (finding,) = observed(rule, evidence)
+    assert f"{evidence.share('input_wait'):.0%}" in finding.message
+    assert finding.evidence[0].value == pytest.approx(evidence.share("input_wait"), abs=1e-4)
+
+
+def test_arrays_that_keras_batches_by_itself_are_no_warning(rule: Rule) -> None:
+    own = PipelineStage("Iterator::Root::Map", "Map", 1.0, 20)
+    evidence = waiting(0.15, sources={"train.py": "00"}, pipelines=(own,))
+
+    (finding,) = observed(rule, evidence)
+    assert finding.severity is Severity.INFO
+    (finding,) = observed(rule, replace(evidence, pipelines=(replace(own, spot=Spot("train.py", 12)),)))
+    assert finding.severity is Severity.WARNING
+
+
 def test_below_a_tenth_nothing_is_said(rule: Rule) -> None:
     assert observed(rule, waiting(0.09)) == []
 

@@ -130,6 +130,28 @@ def test_next_from_an_eager_loop_is_waiting_for_input_and_no_eager_op(tmp_path: 
     assert found.eager.share == pytest.approx(0.1)
 
 
+def test_python_between_two_eager_ops_runs_them_too(tmp_path: Path):
+    found = read(
+        tmp_path,
+        host(
+            {
+                "python": [
+                    at("train", 0, 10000, step_num=1),
+                    at("EagerExecute", 1000, 100, eager_op="MatMul", is_func=0),
+                    at("EagerExecute", 1500, 100, eager_op="Relu", is_func=0),
+                    at("EagerExecute", 1700, 400, eager_op="__inference_f", is_func=1),
+                    at("EagerExecute", 2200, 100, eager_op="Sum", is_func=0),
+                    # Three milliseconds of something else.
+                    at("EagerExecute", 5300, 100, eager_op="Mul", is_func=0),
+                ]
+            }
+        ),
+    )
+    assert found.eager.ops_per_step == 4
+    # From the first op to the third but for the function, and the last.
+    assert found.eager.share == pytest.approx((1300 - 400 + 100) / 10000)
+
+
 def test_tracing_is_compilation(tmp_path: Path):
     found = read(
         tmp_path,

@@ -18,21 +18,23 @@ class InputBoundStep(Check):
     """The median step spends a tenth or more of its time waiting for input."""
 
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
-        """Yield one finding at the training loop when input holds up the median step."""
+        """Yield one finding at the training loop when input holds up the median step; its figures are of all steps."""
         if not evidence.saw_steps or evidence.window is None:
             return
         waiting, copying = exposed_input(evidence)
-        share = waiting + copying
+        typical = waiting + copying
         cached = evidence.experiment("cached-batch")
         judged = by_experiment(cached)
         place = place_of(evidence)
-        if share < self.options["warning"] or copying > waiting:
+        if typical < self.options["warning"] or copying > waiting:
             return  # where copies are the larger part, h2d-transfer-bound tells what to do about them
         if judged is not None and judged.verdict is Verdict.REFUTED:
             return
+        waits, copies = evidence.share("input_wait") or 0.0, evidence.share("host_to_device") or 0.0
+        share = waits + copies
         measures = [
-            Measure("input_wait_share", round(waiting, 4)),
-            Measure("host_to_device_share", round(copying, 4)),
+            Measure("input_wait_share", round(waits, 4)),
+            Measure("host_to_device_share", round(copies, 4)),
         ]
         impact = Impact(round(share, 4), "trace: wait for input")
         if cached is not None and cached.gain:
@@ -41,18 +43,27 @@ class InputBoundStep(Check):
         yield self.at(
             place,
             _message(share, evidence),
-            severity=Severity.ERROR if share >= self.options["error"] else Severity.WARNING,
+            severity=self._severity(typical, evidence),
             related=_slowest(evidence),
         ).with_verdict(Verdict.OBSERVED, evidence=tuple(measures), impact=impact)
 
+    def _severity(self, share: float, evidence: Evidence) -> Severity:
+        if share >= self.options["error"]:
+            return Severity.ERROR
+        return Severity.INFO if _of_keras_itself(evidence) else Severity.WARNING
+
+
+def _of_keras_itself(evidence: Evidence) -> bool:
+    """Say whether no line of the program makes the input: Keras batches arrays by itself."""
+    made = [*evidence.pipelines, *evidence.python_input]
+    return bool(evidence.sources and made) and not any(source.spot for source in made)
+
 
 def _message(share: float, evidence: Evidence) -> str:
-    where = "the GPU" if evidence.environment.device.kind == "gpu" else "the step (traced on a CPU)"
+    who = "The GPU" if evidence.environment.device.kind == "gpu" else "On this CPU the step"
     slow = _slowest_stage(evidence)
     whom = f"; most of it goes to {slow[0]}" if slow else ""
-    return (
-        f"{share:.0%} of the step {where} waits for input{whom}. Make batches faster or further ahead of the step."
-    )
+    return f"{who} waits for input for {share:.0%} of its time{whom}. Make batches faster or further ahead of the step."
 
 
 def _slowest_stage(evidence: Evidence) -> tuple[str, Spot | None] | None:

@@ -14,6 +14,7 @@ from tflint_gpu.trace.evidence import Copies, Device, Eager, Kernels, PipelineSt
 from tflint_gpu.trace.profile import names
 from tflint_gpu.trace.profile.copies import copies_of
 from tflint_gpu.trace.profile.device import DeviceTrace, Kernel, read_device
+from tflint_gpu.trace.profile.eager import eager_of
 from tflint_gpu.trace.profile.host import HostTrace, OpEvent, is_python, read_host
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge
 from tflint_gpu.trace.profile.kernels import kernel_stats
@@ -189,7 +190,7 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         copies=copies_of(*_copied(files), per) if any(device.traced for device in devices) else None,
         memory=memory_of((found.host.memory, _host_steps(found)) for found in files),
         stages=pipeline_stages(hosts, per),
-        eager=_eager(files),
+        eager=eager_of(hosts),
         functions=_functions(hosts),
         tracing_ms=sum(length(tracing(host)) for host in hosts) / 1e9,
         compile_ms=sum(length(merge(host.intervals(names.Kind.COMPILE, None))) for host in hosts) / 1e9,
@@ -305,25 +306,6 @@ def _copied(files: Sequence[_Host]) -> tuple[list[tuple[DeviceTrace, list[Interv
 
 def _host_steps(found: _Host) -> list[Interval]:
     return [(span.start, span.end) for span in host_spans(found.host)]
-
-
-def _eager(files: Sequence[_Host]) -> Eager | None:
-    """Return the ops that Python ran one by one on the thread that marks the steps; None without marked steps."""
-    ops = busy = total = steps = 0
-    for found in files:
-        marked = host_spans(found.host)
-        inside = merge((span.start, span.end) for span in marked)
-        threads = {span.thread for span in marked}
-        calls = [
-            call
-            for call in found.host.eager
-            if not call.is_function and call.thread in threads and clip(inside, call.start, call.start + 1)
-        ]
-        ops += len(calls)
-        busy += length(merge((call.start, call.end) for call in calls))
-        total += length(inside)
-        steps += len(marked)
-    return Eager(ops / steps, busy / total) if steps and total else None
 
 
 def _functions(hosts: Iterable[HostTrace]) -> tuple[FunctionCalls, ...]:
