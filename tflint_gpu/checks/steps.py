@@ -64,7 +64,7 @@ def in_training_step(call: Call, program: Program) -> bool:
     drivers = {id(step.loop) for step in program.steps if step.loop is not None}
     if any(id(loop) in drivers for loop in context.loops[:1]):
         return True
-    return "model" in regions and _of_trained_model(call, program)
+    return "model" in regions and not _in_other_graph(call) and _of_trained_model(call, program)
 
 
 def _of_trained_model(call: Call, program: Program) -> bool:
@@ -91,16 +91,25 @@ def _of_trained_model(call: Call, program: Program) -> bool:
 
 
 def _applied_for_inference(call: Call, program: Program) -> bool:
-    """Say whether the model that `call` is part of was applied as ``model(x, training=False)``."""
-    outermost = next((frame for frame in reversed(tuple(call.context)) if isinstance(frame, Region)), None)
+    """Say whether ``model(x, training=False)`` applied the model of `call`, or stands in one function with it."""
+    frames = tuple(call.context)
+    outermost = next((frame for frame in reversed(frames) if isinstance(frame, Region)), None)
     if outermost is None or outermost.kind != "model":
         return False
-    applied = program.calls_to("keras.Model.__call__", "keras.layers.Layer.__call__")
-    return any(
-        constant(model.kwargs.get("training")) is False
-        for model in applied
-        if "training" in model.kwargs and model.location == outermost.location
-    )
+    first = next((frame.function.node for frame in reversed(frames) if isinstance(frame, Activation)), None)
+    for model in program.calls_to("keras.Model.__call__", "keras.layers.Layer.__call__"):
+        if "training" in model.kwargs and constant(model.kwargs["training"]) is False:
+            around = model.context.activations
+            if model.location == outermost.location or (around and around[-1].function.node is first):
+                return True
+    return False
+
+
+def _in_other_graph(call: Call) -> bool:
+    """Say whether a ``tf.function`` without a tape applies the model of `call`: for export, say, or input."""
+    outermost = [frame for frame in call.context if isinstance(frame, Region)][-1]
+    taped = any(isinstance(frame, Scope) and frame.kind == "tape" for frame in call.context)
+    return outermost.kind == "graph" and not taped
 
 
 def _graph_owners(call: Call) -> list[object]:

@@ -83,6 +83,18 @@ def test_folds_that_start_from_the_same_weights_are_no_such_thing(analyse: Analy
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
 
 
+def test_quiet_where_a_switch_compiles_the_step(analyse: Analyse) -> None:
+    text = (
+        SETUP
+        + STEP
+        + (
+            "import sys\n\ndef epoch(data):\n    for x, y in data:\n        train_step(x, y)\n\n"
+            "if len(sys.argv) < 2:\n    epoch = tf.function(epoch)\nfor _ in range(9):\n    epoch(ds)\n"
+        )
+    )
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
+
+
 def test_silent_in_a_layer_that_a_step_may_call(analyse: Analyse) -> None:
     text = SETUP + (
         "class Local(tf.keras.layers.Layer):\n"

@@ -152,3 +152,30 @@ def test_model_applied_for_inference_alone_is_fine(analyse: Analyse) -> None:
         "net = Net()\nprint(net(x, training=False))\n"
     )
     assert named(analyse(text), NAME) == []
+
+
+FITTED = HEAD + MODEL + "model.compile('adam', 'mse')\nmodel.fit(x, x, batch_size=256)\n\n"
+
+
+def test_module_for_export_is_fine(analyse: Analyse) -> None:
+    text = FITTED + (
+        "class Export(tf.Module):\n"
+        "    def __init__(self, model):\n        self.model = model\n\n"
+        "    @tf.function\n"
+        "    def __call__(self, x):\n"
+        "        if x.dtype == tf.string:\n            x, _ = tf.audio.decode_wav(tf.io.read_file(x))\n"
+        "        return self.model(x, training=False)\n\n"
+        "Export(model)(x)\n"
+    )
+    assert named(analyse(text), NAME) == []
+
+
+def test_layer_that_a_graph_function_applies_to_input_is_fine(analyse: Analyse) -> None:
+    text = FITTED + (
+        "class Mix(tf.keras.layers.Layer):\n"
+        "    def call(self, x):\n        return x + tf.random.shuffle(x)\n\n"
+        "mix = Mix()\n\n"
+        "@tf.function\ndef augment(x, y):\n    return mix(x), y\n\n"
+        "model.fit(load_somehow().map(augment))\n"
+    )
+    assert named(analyse(text), NAME) == []

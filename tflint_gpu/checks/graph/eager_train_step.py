@@ -39,6 +39,7 @@ class EagerTrainStep(Check):
         ):
             return
         seen = set()
+        compiled = {step.apply.location for step in program.steps if "graph" in step.apply.context.regions}
         adapting = {step.apply.module.path for step in program.steps if learns_to_learn(step)}
         for step in program.steps:
             if step.loop is None or not _by_hand(step) or _of_layer_alone(step, program):
@@ -53,14 +54,18 @@ class EagerTrainStep(Check):
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
                 "Put the whole step into a tf.function.",
-                severity=self._severity(step, step.loop, simulates(program) or step.apply.module.path in adapting),
+                severity=self._severity(
+                    step,
+                    step.loop,
+                    simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
+                ),
                 qualname=function.function.qualname if function else step.apply.qualname,
                 related=related,
             )
 
-    def _severity(self, step: Step, loop: Loop, eager_by_method: bool) -> Severity:
-        """Lower the voice where eager control flow is the method, or a picture is what is trained."""
-        if eager_by_method or drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
+    def _severity(self, step: Step, loop: Loop, chosen: bool) -> Severity:
+        """Lower the voice where eager control flow is the method or a switch's choice, or trains a picture."""
+        if chosen or drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
             return Severity.INFO
         return self.severity
 
