@@ -85,8 +85,8 @@ class VectorizedMapFallback(Check):
                 if name in names and made.callee == f"keras.layers.{name}":
                     yield self.at(
                         place_of_layer(made, model, program),
-                        f"{name} of Keras 2.{version[1]} loops over the images of a batch and the GPU idles between "
-                        "small kernels; map it over single images in the dataset, or upgrade",
+                        f"{name} of Keras 2.{version[1]} loops over the images of a batch and the GPU idles "
+                        "between small kernels; map it over single images in the dataset, or upgrade",
                         qualname=made.qualname,
                     )
 
