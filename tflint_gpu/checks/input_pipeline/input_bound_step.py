@@ -18,7 +18,7 @@ class InputBoundStep(Check):
     """The median step spends a tenth or more of its time waiting for input."""
 
     def observe(self, evidence: Evidence) -> Iterator[Finding]:
-        """Yield one finding at the training loop when input holds up the median step; its figures are of all steps."""
+        """Yield one finding at the training loop when input holds up the median step; figures are of all steps."""
         if not evidence.saw_steps or evidence.window is None:
             return
         waiting, copying = exposed_input(evidence)
@@ -63,7 +63,8 @@ def _message(share: float, evidence: Evidence) -> str:
     who = "The GPU" if evidence.environment.device.kind == "gpu" else "On this CPU the step"
     slow = _slowest_stage(evidence)
     whom = f"; most of it goes to {slow[0]}" if slow else ""
-    return f"{who} waits for input for {share:.0%} of its time{whom}. Make batches faster or further ahead of the step."
+    waits = f"{who} waits for input for {share:.0%} of its time{whom}"
+    return f"{waits}. Make batches faster or further ahead of the step."
 
 
 def _slowest_stage(evidence: Evidence) -> tuple[str, Spot | None] | None:

@@ -31,6 +31,8 @@ STAGES = 4
 
 _TRAININGS = frozenset({"keras.Model.fit", "keras.Model.fit_generator", "keras.Model.train_on_batch"})
 _USES = frozenset({"keras.Model.predict", "keras.Model.predict_on_batch", "keras.Model.__call__"})
+#: Calls of a model in whose name its step functions are traced.
+_RUNS = _TRAININGS | _USES | {"keras.Model.evaluate"}
 _CLEARS = ("keras.backend.clear_session", "tf.compat.v1.reset_default_graph", "keras.backend.reset_uids")
 _FRESH_PROCESS = (
     "multiprocessing.Process",
@@ -162,12 +164,17 @@ class ModelRebuiltInLoop(Check):
 
     def _in_loop(self, call: Call, loop: Loop, message: str, severity: Severity | None = None) -> Finding:
         related = (Related(loop.location, "in this loop"),)
-        return self.at(call, message, severity=severity, related=related)
+        places = tuple(other.location for other in loop.calls if other.callee in _RUNS)
+        return self.at(call, message, severity=severity, related=related, places=places)
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the tracing of step functions that were made more than once, and by the compile bucket."""
         again = [function for function in evidence.functions if function.traces >= 2 and function.trace_ms]
-        places = (finding.location, *(related.location for related in finding.related))
+        places = (
+            finding.location,
+            *(related.location for related in finding.related),
+            *finding.detail.get("places", ()),
+        )
         again = [f for f in again if any(touches(spot, place) for spot in (f.spot, f.caller) for place in places)]
         compile_share = evidence.share("compile") or 0.0
         share = share_of_mean_step(sum(_tracing_ms(function, evidence) for function in again), evidence)
