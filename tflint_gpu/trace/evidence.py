@@ -237,6 +237,7 @@ class Kernels:
     gemm_share: float | None = None
     elementwise_share: float | None = None
     float64_share: float | None = None
+    transpose_share: float | None = None
     fused_share: float | None = None
     occupancy: float | None = None
 

@@ -8,6 +8,7 @@ from tflint_gpu.trace.profile.names import (
     is_elementwise,
     is_float64,
     is_gemm,
+    is_transpose,
     op_type,
     uses_tensor_cores,
 )
@@ -103,3 +104,16 @@ def test_op_type():
     assert op_type("StatefulPartitionedCall/model/dense/MatMul:MatMul") == "MatMul"
     assert op_type("ExecutorState::Process") is None
     assert op_type("EagerLocalExecute: MatMul") is None
+
+
+def test_kernels_that_only_turn_dimensions() -> None:
+    turning = (
+        "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true>",
+        "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned int, 256, 32, 32, false>",
+        "input_transpose_fusion_3",
+        "wrapped_transpose",
+    )
+    assert all(is_transpose(kernel) for kernel in turning)
+    assert not is_transpose("sm80_xmma_fprop_implicit_gemm_f16f16_nhwckrsc_nhwc_tilesize128x128")
+    assert not is_transpose("void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_transpose>")
+    assert not is_transpose("conv2d_transposed_grad")

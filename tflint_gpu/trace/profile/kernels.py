@@ -22,6 +22,7 @@ def kernel_stats(kernels: Sequence[Kernel], steps: int, amd: bool) -> Kernels:
         median_us=statistics.median(kernel.end - kernel.start for kernel in kernels) / 1e6,
         tensor_core_share=None if amd else share(k for k in kernels if names.uses_tensor_cores(k.name)),
         gemm_share=share(k for k in kernels if names.is_gemm(k.name)),
+        transpose_share=share(k for k in kernels if names.is_transpose(k.name)),
         elementwise_share=share(k for k in kernels if names.is_elementwise(k.name)),
         float64_share=share(k for k in kernels if names.is_float64(k.name)),
         fused_share=share(k for k in kernels if names.is_fused(k.name)),

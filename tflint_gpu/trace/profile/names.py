@@ -135,6 +135,9 @@ _ELEMENTWISE = re.compile(
     re.I,
 )
 _FUSED = re.compile(r"^(loop|wrapped|input|fusion)(_|\.|$)|fusion", re.I)
+_TRANSPOSE = re.compile(
+    r"transpose(?!d)|nchwToNhwc|nhwcToNchw|SwapDimension|ShuffleInTensor3|tensorTransformGeneric", re.I
+)
 _FLOAT64 = re.compile(r"dgemm|_d884|d884|\bdouble\b|_f64|f64f64|GpuLaunch.*double|Df64|DgemmKernel", re.I)
 
 
@@ -154,6 +157,12 @@ def is_gemm(kernel: str) -> bool:
 def is_elementwise(kernel: str) -> bool:
     """Say whether `kernel` maps elements one by one; XLA's loop fusions count."""
     return bool(_ELEMENTWISE.search(kernel)) and not is_gemm(kernel)
+
+
+@functools.cache
+def is_transpose(kernel: str) -> bool:
+    """Say whether `kernel` only changes the order of dimensions in memory."""
+    return bool(_TRANSPOSE.search(kernel)) and not is_gemm(kernel)
 
 
 @functools.cache
