@@ -43,7 +43,7 @@ class ReplicaImbalance(Check):
 
 
 def unbalanced(evidence: Evidence) -> tuple[GpuUse, float] | None:
-    """Return the slowest replica, and the share of the step that the others wait for it on average, None if short."""
+    """Return the slowest replica, and the share of the step that the others wait for it; None below 10 %."""
     gpus, step = replicas(evidence), _step(evidence)
     if not gpus or not step or not evidence.saw_steps:
         return None
