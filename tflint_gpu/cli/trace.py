@@ -10,6 +10,7 @@ import click
 
 from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, lint, report
+from tflint_gpu.errors import UserError
 from tflint_gpu.source.discovery import absolute_path, source_file
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
     enough steps were seen.
     """
     from tflint_gpu.trace.evidence import save
+    from tflint_gpu.trace.launcher import terminable
     from tflint_gpu.trace.script import find_module, find_script
     from tflint_gpu.trace.session import TraceJob, trace_script
 
@@ -99,9 +101,10 @@ def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
         show_output=flags["show_output"],
         profile_folder=where.with_name("profile"),
     )
-    _hide(where.parent)
-    evidence = trace_script(job, _tell)
-    save(evidence, where)
+    with terminable():
+        _hide(where.parent)
+        evidence = trace_script(job, _tell)
+        save(evidence, where)
     _tell(f"evidence is in {where}")
     result = _lint([str(script.path), *evidence.sources], settings)
     return report(result, evidence, settings, outputs_from(flags))
@@ -131,5 +134,10 @@ def _hide(folder: Path) -> None:
     """Make the default folder with a file that keeps it out of the user's repository."""
     if folder.name != EVIDENCE.parent.name or folder.exists():
         return
-    folder.mkdir(parents=True)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as problem:
+        raise UserError(
+            f"{folder}: cannot keep the evidence here: {problem.strerror}; name another place with --evidence-out"
+        ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
@@ -194,6 +194,14 @@ def calls_of(report: Report) -> tuple[KerasCall, ...]:
             )
         )
     return tuple(found)
+
+
+def written(reports: Iterable[Report]) -> Iterator[str]:
+    """Yield a sentence on the files that the script wrote with Python's own means, if there were any."""
+    names = list(dict.fromkeys(name for report in reports for name in report["written"]))
+    if names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield f"The script wrote files itself, which a trace cannot hold back: {', '.join(names[:5])}{more}."
 
 
 def eager_of(reports: Iterable[Report], profiled: Eager | None) -> Eager | None:

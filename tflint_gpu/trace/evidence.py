@@ -6,6 +6,7 @@ be measured is None, never 0. `docs/evidence.md` describes the file for other pr
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -377,14 +378,20 @@ def touches(spot: Spot | None, location: Location) -> bool:
 
 
 def save(evidence: Evidence, path: Path) -> None:
-    """Write `evidence` as JSON; a reader never sees half a file."""
+    """Write `evidence` as JSON; a reader never sees half a file. Raises `UserError` where it cannot be written."""
     import msgspec
 
     text = msgspec.json.format(msgspec.json.encode(evidence), indent=1)
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.part")
-    draft.write_bytes(text + b"\n")
-    draft.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(text + b"\n")
+        draft.replace(path)
+    except OSError as problem:
+        raise UserError(f"{path}: cannot write the evidence: {problem.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def load(path: Path) -> Evidence:

@@ -26,8 +26,11 @@ PROBE = Path(__file__).parent / "probe" / "start.py"
 #: Seconds that the child gets beyond its own deadline to write its report.
 GRACE = 12.0
 
-#: Trackers run without a server and without files, and nothing else of the environment changes.
-QUIET_TRACKERS = {
+#: Trackers run without a server and without files, no window opens and no compiled module is left behind; nothing
+#: else of the environment changes.
+QUIET = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "MPLBACKEND": "Agg",
     "WANDB_MODE": "disabled",
     "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false",
     "NEPTUNE_MODE": "debug",
@@ -40,7 +43,7 @@ print(json.dumps([list(sys.version_info[:2]), importlib.util.find_spec("tensorfl
 
 
 class Terminated(KeyboardInterrupt):
-    """The linter itself was asked to end (SIGTERM); the child ends first."""
+    """The linter itself was asked to end (SIGTERM, SIGHUP); the child ends first."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,10 @@ def launch(
     files = {"report": report, "dump": dump, "arms_report": arms, "profile": work / "profile"}
     job = {**job, **{name: str(path) for name, path in files.items()}, "deadline": deadline}
     (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    environment = {**os.environ, **QUIET_TRACKERS, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
+    environment = {**os.environ, **QUIET, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
     tail: deque[str] = deque(maxlen=200)
     own: list[int] = []
-    with _terminable(), Sampler(own=lambda: own) as sampler:
+    with terminable(), Sampler(own=lambda: own) as sampler:
         child = subprocess.Popen(
             [python, str(PROBE), str(work / "job.json")],
             cwd=folder,
@@ -128,9 +131,13 @@ def launch(
     return Outcome(told, tuple(tail), child.returncode, _text(dump), _read(arms), samples)
 
 
+#: Requests to end that Python itself does not turn into an exception.
+_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception while a child runs, so that the child is ended too."""
+def terminable() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exception, so that a child and temporary files are cleared away too."""
 
     def ended(_signal: int, _frame: FrameType | None) -> None:
         raise Terminated
@@ -138,11 +145,16 @@ def _terminable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, ended)
+    before = {one: signal.getsignal(one) for one in _ENDINGS}
+    for one, handler in before.items():
+        # Who ignores the end of the terminal (nohup) wants the trace to go on.
+        if handler is not signal.SIG_IGN:
+            signal.signal(one, ended)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

@@ -17,7 +17,7 @@ from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
 from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
 from tflint_gpu.trace.failures import after_steps, at, refuse
-from tflint_gpu.trace.launcher import Outcome, find_python, launch
+from tflint_gpu.trace.launcher import Outcome, find_python, launch, terminable
 from tflint_gpu.trace.script import Script
 
 if TYPE_CHECKING:
@@ -94,19 +94,27 @@ class Tracer:
 def trace_script(job: TraceJob, progress: Progress) -> Evidence:
     """Trace a script and return the evidence; `progress` is told in a few words what is going on.
 
-    Raises `UserError` where the script cannot be run or shows no training step.
+    Raises `UserError` where the script cannot be run, shows no training step, or the disk takes no more.
     """
     python = find_python(job.python)
+    try:
+        with terminable(), tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
+            return _trace(job, python, Path(work), progress)
+    except OSError as problem:
+        where = f" ({problem.filename})" if problem.filename else ""
+        raise UserError(f"the trace could not be written{where}: {problem.strerror}") from problem
+
+
+def _trace(job: TraceJob, python: str, work: Path, progress: Progress) -> Evidence:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
-        tracer = Tracer(job, python, Path(work), progress)
-        baseline = _baseline(tracer)
-        best = baseline.best
-        evidence = _evidence(job, baseline)
-        if best["track"] is not None:
-            results, notes = _what_if(tracer, baseline)
-            evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
-        _keep_profile(best, job.profile_folder)
+    tracer = Tracer(job, python, work, progress)
+    baseline = _baseline(tracer)
+    best = baseline.best
+    evidence = _evidence(job, baseline)
+    if best["track"] is not None:
+        results, notes = _what_if(tracer, baseline)
+        evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
+    _keep_profile(best, job.profile_folder)
     progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
     return evidence
 
@@ -229,7 +237,15 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         samples=baseline.samples,
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
         notes=tuple(
-            dict.fromkeys([*problems, *first["notes"], *best["notes"], *(profile.notes if profile else ())])
+            dict.fromkeys(
+                [
+                    *problems,
+                    *assemble.written(reports),
+                    *first["notes"],
+                    *best["notes"],
+                    *(profile.notes if profile else ()),
+                ]
+            )
         ),
         facts=facts,
     )
@@ -281,6 +297,11 @@ def _keep_profile(report: Report, folder: Path | None) -> None:
     """Move the profile beside the evidence."""
     if folder is None or report["profile"] is None:
         return
-    shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(report["profile"], folder)
+    draft = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.move(report["profile"], draft)
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -32,6 +32,7 @@ def report(run, status):
         "profile": run.job["profile"] if os.path.isdir(run.job["profile"]) else None,
         "profile_problem": run.profile.problem,
         "muted": sorted(run.mutes.names),
+        "written": list(run.mutes.written),
         "functions": [function_record(each, track) for each in run.functions.records.values() if each.calls],
         "python_input": python_input(run, track),
         "keras_calls": run.keras.report(),

@@ -39,7 +39,7 @@ class Run:
         limits = Limits(job["warmup"], job["plain"], job["window"], job["seconds"])
         self.clock = Clock(limits, self._enter, self._marker, self._stepped, self.settle)
         self.lines = Lines(self.places)
-        self.mutes = Mutes()
+        self.mutes = Mutes(self.places)
         self.experiment = Experiment(self, job.get("change"), self.target)
         self.eager = EagerWatch(self)
         self.functions = FunctionWatch(self)
@@ -60,7 +60,9 @@ class Run:
 
     def install(self):
         """Arrange that TensorFlow and Keras are watched from the moment the script imports them."""
-        ImportWatch({"tensorflow": self._tensorflow, "keras": self._keras, "tf_keras": self._keras})
+        actions = {"tensorflow": self._tensorflow, "keras": self._keras, "tf_keras": self._keras}
+        ImportWatch({**actions, "matplotlib.figure": self.mutes.install_matplotlib})
+        self.mutes.watch_files()
 
     def _tensorflow(self, tf):
         self.tensorflow = tf

@@ -1,6 +1,8 @@
 """The deadline, seen from inside: says where the script hung, and keeps what was measured until then."""
 
 import faulthandler
+import os
+import signal
 import sys
 import threading
 import time
@@ -15,6 +17,7 @@ class DeadlineWatch:
     def __init__(self, run, seconds, dump_path):
         self.run = run
         self.seconds = seconds
+        self.parent = os.getppid()
         self.main = threading.main_thread().ident
         self.dump = open(dump_path, "w")  # noqa: SIM115 - faulthandler needs it open for the whole run
         self.end = time.monotonic() + seconds
@@ -26,6 +29,9 @@ class DeadlineWatch:
         by_time = time.monotonic() + self.seconds * 0.5
         while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
+            if os.name == "posix" and os.getppid() != self.parent:
+                # Nobody waits for this run any more, and nobody else would end what it started.
+                os.killpg(0, signal.SIGKILL)
             if by_time and time.monotonic() > by_time:
                 by_time = None
                 if self.run.clock.best() is None and self._works():
