@@ -100,7 +100,7 @@ def part_of(stages: Iterable[PipelineStage], evidence: Evidence) -> float | None
 
 
 def judge_map(finding: Finding, evidence: Evidence) -> Judgement | None:
-    """Judge by the part of the input's cost that the maps at ``detail["stage"]`` (a location) take: an upper bound.
+    """Judge by the part of the input's cost that the maps at place ``detail["stage"]`` take: an upper bound.
 
     For findings about a call inside a map's function, which the runtime does not time on its own.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.arrays import over_arrays
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import (
     callable_function,
@@ -49,13 +50,16 @@ class PythonGeneratorInput(Check):
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield the generator behind every training run that draws from one."""
+        # Where the generator only picks rows out of arrays, generator-over-arrays has the better advice.
+        told = {call for call, _ in over_arrays(program)}
         for pipeline in program.pipelines:
             if pipeline.role == "train":
                 for stage, _ in all_stages(pipeline.dataset):
-                    if stage.op == "from_generator" and not runs_once(pipeline.dataset, stage):
+                    fresh = stage.op == "from_generator" and not runs_once(pipeline.dataset, stage)
+                    if fresh and stage.call not in told:
                         yield self._from_generator(stage, pipeline.location)
         for run in program.runs:
-            if run.pipeline is None:
+            if run.pipeline is None and run.call not in told:
                 yield from self._fed(run, program)
 
     def _from_generator(self, stage: Stage, consumer: Location) -> Finding:

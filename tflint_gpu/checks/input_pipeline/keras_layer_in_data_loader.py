@@ -1,0 +1,125 @@
+"""TFG119: eager TensorFlow work in the Python code that makes batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.generators import callable_function, simulates
+from tflint_gpu.checks.input_costs import judge_python
+from tflint_gpu.checks.map_functions import FILE_READS, PYTHON_WRAPPERS, TRIVIAL, called_layers
+from tflint_gpu.checks.steps import loudest
+from tflint_gpu.findings import Finding, Location, Related, Severity
+from tflint_gpu.program.context import Activation, Region
+from tflint_gpu.program.values import Call, Function
+from tflint_gpu.program.views import Model
+
+if TYPE_CHECKING:
+    from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
+
+_LAYERS = ("keras.layers.Layer.__call__", "keras.Model.__call__")
+
+#: Calls that compute nothing on a device: they read, describe, or have no kernel for a GPU.
+_IDLE = ("tf.io.", "tf.data.", "tf.config.", "tf.random.set_", "tf.summary.", "tf.print", "tf.strings.",
+         "tf.TensorSpec", "tf.TensorArray", "tf.Tensor.", "tf.Variable.", "tf.image.decode_", "tf.audio.decode",
+         "tf.compat.v1.gfile", "tf.nest.", "tf.debugging.", "tf.errors.", "tf.dtypes.", "tf.keras",
+         "tf.device", "tf.function", "tf.range", "tf.train.", "tf.saved_model.", "tf.lookup.")  # fmt: skip
+
+_LAYER = (
+    "{name} runs eagerly in the loader: kernels too small for a GPU, in line with those of the step. Use it in "
+    "Dataset.map, or put it into the model."
+)
+_OPS = (
+    "{name} runs eagerly in the loader, one launch an op, in line with the step's own on the GPU. Use NumPy here, "
+    "or tf.data with map."
+)
+
+
+class KerasLayerInDataLoader(Check):
+    """Reports layers, models and TensorFlow ops called in ``__getitem__``, generators and ``numpy_function``."""
+
+    needles: ClassVar[tuple[str, ...]] = ("yield", "__getitem__", "__next__", "py_func", "numpy_function")
+
+    def find(self, program: Program) -> Iterator[Finding]:
+        """Yield every layer, and the first op of each loader; what is traced, as in `Dataset.map`, is well."""
+        yield from loudest(self._all(program))
+
+    def _all(self, program: Program) -> Iterator[Finding]:
+        told: set[Location] = set()
+        wrapped = _wrapped(program)
+        for call in program.calls:
+            if call.context.debug or call.callee.startswith("builtins."):
+                continue
+            loader = _loader(call, wrapped)
+            if loader is None:
+                continue
+            if call.callee in _LAYERS:
+                yield self._at(call, _LAYER, _name(call), loader, program)
+                told.add(loader.location)
+            elif _computes(call) and loader.location not in told:
+                told.add(loader.location)
+                yield self._at(call, _OPS, call.callee, loader, program)
+
+    def _at(self, call: Call, message: str, name: str, loader: Function, program: Program) -> Finding:
+        inside = [other for other in program.calls if _runs_in(other, loader)]
+        return self.at(
+            call,
+            message.format(name=name),
+            severity=Severity.INFO if simulates(inside) else None,
+            related=(Related(loader.location, "this makes the batches"),),
+            places=(loader.location,),
+            names=(loader.name, loader.owner.name if loader.owner else loader.name),
+        )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge by the time that the loader's Python takes, of which this is a part."""
+        return judge_python(finding, evidence, "generator", "PyDataset", "py_function", "numpy_function")
+
+
+def _wrapped(program: Program) -> dict[int, Function]:
+    """Return the functions that ``py_function`` and kin run as Python, by their syntax."""
+    found = {}
+    for call in program.calls_to(*PYTHON_WRAPPERS):
+        function = callable_function(call.argument("func"))
+        if function is not None and "dataset" in call.context.regions:
+            found[id(function.node)] = function
+    return found
+
+
+def _loader(call: Call, wrapped: dict[int, Function]) -> Function | None:
+    """Return the function that makes training batches and in which `call` runs eagerly, None where it does not."""
+    outermost: Function | None = None
+    for frame in call.context:
+        if isinstance(frame, Activation):
+            outermost = frame.function
+            if id(outermost.node) in wrapped:
+                return outermost
+        elif isinstance(frame, Region):
+            return outermost if frame.kind == "loader" and _feeds_training(frame) else None
+    return None
+
+
+def _feeds_training(region: Region) -> bool:
+    owner = region.owner
+    return isinstance(owner, Call) and owner.callee.endswith((".fit", ".fit_generator", ".from_generator"))
+
+
+def _computes(call: Call) -> bool:
+    """Say whether `call` is an op that a GPU would compute, and no trifle."""
+    name = call.callee
+    if name in TRIVIAL or name in FILE_READS or name in PYTHON_WRAPPERS or name.startswith(_IDLE):
+        return False
+    return name.startswith(("tf.", "keras.ops.", "keras.random."))
+
+
+def _runs_in(call: Call, loader: Function) -> bool:
+    return any(frame.function.node is loader.node for frame in call.context.activations)
+
+
+def _name(call: Call) -> str:
+    layers = called_layers(call)
+    if isinstance(call.receiver, Model) or not layers:
+        return "A model" if isinstance(call.receiver, Model) else "A layer"
+    return layers[0].callee.rpartition(".")[2]
