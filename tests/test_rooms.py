@@ -17,7 +17,8 @@ ALLOWED = {
     "checks": {"checks", "program", "trace.evidence"},
     "fixes": {"fixes", "source", "program"},
     "trace": {"trace", "source", "program.kernels"},
-    "report": {"report", "checks", "fixes", "program", "source", "trace"},
+    "lint": {"lint", "checks", "program", "source"},
+    "report": {"report", "checks", "fixes", "lint.records", "program", "source", "trace"},
 }
 #: Each takes longer to import than a clean file to check.
 HEAVY = {"tensorflow", "libcst", "msgspec", "tabulate", "google", "pynvml", "packaging", "pathspec"}

@@ -44,6 +44,8 @@ KEYS = (
     "severity",
     "rules",
 )
+#: Keys whose flags add to what files say.
+_ADDED_TO = ("exclude", "per-file-ignores", "ignore", "extend-select")
 ALL = "all"
 _NEVER = "never"
 
@@ -122,16 +124,8 @@ def load_settings(start: Path, flags: Mapping[str, Any], *, isolated: bool = Fal
     (inline TOML, or files that take the place of the one found); None and () mean not given. With `isolated` no
     file is looked for. Raises `UserError` naming file, key and remedy for anything that is not as it must be.
     """
-    given = [_inline(text) for text in flags.get("config") or ()]
-    files = [path for path, _ in given if path is not None]
-    layers: list[tuple[Path | None, dict[str, Any]]] = []
-    if files:
-        layers += [(path, table) for path, table in given if path is not None]
-    elif not isolated and (found := find_config(start)):
-        layers.append(found)
-    layers += [(None, table) for path, table in given if path is None]
-    layers.append((None, {key: flags[key] for key in KEYS if flags.get(key) not in (None, ())}))
     values: dict[str, Any] = {}
+    layers = layers_of(start, flags, isolated=isolated)
     for path, table in layers:
         _overlay(values, _read_table(table, path), flag=path is None)
     origin = next((path for path, _ in reversed(layers) if path is not None), None)
@@ -141,6 +135,35 @@ def load_settings(start: Path, flags: Mapping[str, Any], *, isolated: bool = Fal
         pedantic=bool(flags.get("pedantic")),
         origin=origin,
     )
+
+
+def layers_of(
+    start: Path, flags: Mapping[str, Any], *, isolated: bool = False
+) -> list[tuple[Path | None, dict[str, Any]]]:
+    """Return what `load_settings` lays one over the other: a file (None: the command line) and what it says."""
+    given = [_inline(text) for text in flags.get("config") or ()]
+    files = [path for path, _ in given if path is not None]
+    layers: list[tuple[Path | None, dict[str, Any]]] = []
+    if files:
+        layers += [(path, table) for path, table in given if path is not None]
+    elif not isolated and (found := find_config(start)):
+        layers.append(found)
+    layers += [(None, table) for path, table in given if path is None]
+    layers.append((None, {key: flags[key] for key in KEYS if flags.get(key) not in (None, ())}))
+    return layers
+
+
+def origins_of(layers: Sequence[tuple[Path | None, dict[str, Any]]]) -> dict[str, list[Path | None]]:
+    """Return, for every key that one of `layers` states, the files (None: the command line) whose words count."""
+    origins: dict[str, list[Path | None]] = {}
+    for path, table in layers:
+        if path is None and "select" in table:
+            origins.pop("ignore", None)
+            origins.pop("extend-select", None)
+        for key in table:
+            added = key in ("severity", "rules") or (path is None and key in _ADDED_TO)
+            origins[key] = [*(origins.get(key, ()) if added else ()), path]
+    return origins
 
 
 def find_config(start: Path) -> tuple[Path, dict[str, Any]] | None:
@@ -211,7 +234,7 @@ def _overlay(values: dict[str, Any], layer: dict[str, Any], *, flag: bool) -> No
             for name, part in value.items():
                 merged[name] = {**merged.get(name, {}), **part} if key == "rules" else part
             values[key] = merged
-        elif flag and key in ("exclude", "per_file_ignores", "ignore", "extend_select"):
+        elif flag and key.replace("_", "-") in _ADDED_TO:
             values[key] = (*values.get(key, ()), *value)
         else:
             values[key] = value

@@ -21,6 +21,7 @@ COMMANDS = {
     "doctor": "doctor",
     "rules": "rules",
     "explain": "explain",
+    "clean": "clean",
 }
 
 
@@ -78,7 +79,7 @@ def invoke(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as problem:
-        from tflint_gpu.cli.run import DEBUG
+        from tflint_gpu.lint.groups import DEBUG
 
         if os.environ.get(DEBUG):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
-from tflint_gpu.cli.run import LintResult, assemble, lint, relinter, report
+from tflint_gpu.cli.options import (
+    cache_options,
+    means_from,
+    output_options,
+    outputs_from,
+    settings_from,
+    settings_options,
+)
+from tflint_gpu.cli.run import LintResult, Means, assemble, lint, relinter, report
 from tflint_gpu.source.discovery import absolute_path, discover, source_file
 
 if TYPE_CHECKING:
@@ -27,7 +35,10 @@ if TYPE_CHECKING:
 @click.option("--unsafe-fixes", is_flag=True, help="Apply the other fixes too.")
 @click.option("--diff", is_flag=True, help="Show what the fixes would change; write nothing.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked, and check nothing.")
+@click.option("--show-settings", is_flag=True, help="Tell each setting and where it comes from; check nothing.")
 @click.option("--stdin-filename", metavar="FILE", default="stdin.py", help="The name of what is read from -.")
+@cache_options
 @settings_options
 @output_options
 def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: Any) -> int:
@@ -35,18 +46,26 @@ def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: An
 
     A path of - reads one file from standard input. Needs neither TensorFlow nor a GPU.
     """
+    if flags["show_settings"]:
+        return _show_settings(paths, flags)
     named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
     settings = settings_from(flags, named)
     files = _files(paths or (".",), flags["stdin_filename"], settings)
+    if flags["show_files"]:
+        click.echo("".join(f"{file.path}\n" for file in files), nl=False)
+        return 0
     measured = _load(evidence)
     if not files:
         click.echo("note: no Python file or notebook to check", err=True)
-    result = lint(files, settings)
-    if flags["diff"]:
-        return _show_diff(result, measured, settings, unsafe=flags["unsafe_fixes"])
-    if fix or flags["unsafe_fixes"]:
-        result = _fix(result, measured, settings, unsafe=flags["unsafe_fixes"])
-    return report(result, measured, settings, outputs_from(flags), statistics=flags["statistics"])
+    # Evidence is judged by more than what a cache or another process can hand over.
+    with means_from(flags, settings, plain=measured is not None) as means:
+        result = _lint(files, settings, means)
+        if flags["diff"]:
+            return _show_diff(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
+        if fix or flags["unsafe_fixes"]:
+            result = _fix(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
+        outputs = outputs_from(flags)
+        return report(result, measured, settings, outputs, statistics=flags["statistics"], means=means)
 
 
 def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings) -> list[SourceFile]:
@@ -58,6 +77,24 @@ def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings) -> list[
     return [source_file(absolute_path(stdin_name), explicit=True, content=content)]
 
 
+def _lint(files: list[SourceFile], settings: Settings, means: Means) -> LintResult:
+    """Lint, and tell on a terminal how far it is."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return lint(files, settings, means)
+    from tflint_gpu.lint.progress import Progress
+
+    with Progress(sys.stderr) as progress:
+        return lint(files, settings, replace(means, progress=progress))
+
+
+def _show_settings(paths: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from tflint_gpu.cli.shown import settings_table
+
+    named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
+    click.echo(settings_table(flags, named), nl=False)
+    return 0
+
+
 def _load(path: str | None) -> Evidence | None:
     if path is None:
         return None
@@ -66,7 +103,9 @@ def _load(path: str | None) -> Evidence | None:
     return load(Path(path))
 
 
-def _fixes(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> FixReport | None:
+def _fixes(
+    result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
+) -> FixReport | None:
     """Return what the fixes would do; None where no finding has one."""
     shown = {finding.location for finding in assemble(result, evidence, settings).findings if finding.fix}
     if not shown:
@@ -78,7 +117,7 @@ def _fixes(result: LintResult, evidence: Evidence | None, settings: Settings, *,
     done = apply_fixes(
         [finding if finding.location in shown else replace(finding, fix=None) for finding in merged.findings],
         merged.texts.raw,
-        relinter(result, settings),
+        relinter(result, settings, means),
         tensorflow=merged.target.tensorflow,
         unsafe=unsafe,
     )
@@ -88,9 +127,11 @@ def _fixes(result: LintResult, evidence: Evidence | None, settings: Settings, *,
     return done
 
 
-def _show_diff(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> int:
+def _show_diff(
+    result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
+) -> int:
     """Print what the fixes would change; return 1 where there is something, 2 where a file could not be read."""
-    done = _fixes(result, evidence, settings, unsafe=unsafe)
+    done = _fixes(result, evidence, settings, means, unsafe=unsafe)
     if done is not None:
         click.echo(done.diff(), nl=False)
     for error in result.errors:
@@ -98,9 +139,11 @@ def _show_diff(result: LintResult, evidence: Evidence | None, settings: Settings
     return 2 if result.errors else int(done is not None and bool(done.changed))
 
 
-def _fix(result: LintResult, evidence: Evidence | None, settings: Settings, *, unsafe: bool) -> LintResult:
+def _fix(
+    result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
+) -> LintResult:
     """Write the fixes and return what is left; a file from standard input goes to standard output."""
-    done = _fixes(result, evidence, settings, unsafe=unsafe)
+    done = _fixes(result, evidence, settings, means, unsafe=unsafe)
     if done is None or not done.changed:
         return result
     if result.files[0].content is not None:
@@ -113,4 +156,4 @@ def _fix(result: LintResult, evidence: Evidence | None, settings: Settings, *, u
         for count, word in ((len(done.fixed), "finding"), (len(done.changed), "file"))
     ]
     click.echo(f"note: fixed {told[0]} in {told[1]}", err=True)
-    return lint([replace(file, content=None) for file in result.files], settings)
+    return lint([replace(file, content=None) for file in result.files], settings, means)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from tflint_gpu.cli.run import Output
+from tflint_gpu.cli.run import Means, Output
 from tflint_gpu.config import Settings, load_settings
 
 FORMATS = ("full", "concise", "json", "github", "sarif")
@@ -73,6 +74,23 @@ settings_options: Callable[[_Command], _Command] = _stack(
     click.option("--pedantic", is_flag=True, help="Show hints too."),
 )
 
+#: How the work is done; what is found does not depend on it.
+cache_options: Callable[[_Command], _Command] = _stack(
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        help="Check in so many processes.  [default: as many as pay, up to the number of CPUs]",
+    ),
+    click.option("--no-cache", is_flag=True, help="Keep nothing between runs, and use nothing kept."),
+    click.option(
+        "--cache-dir",
+        type=click.Path(),
+        metavar="FOLDER",
+        help="Where findings are kept.  [default: .tflint_gpu_cache beside the settings file, else here]",
+    ),
+)
+
 #: Where the report goes.
 output_options: Callable[[_Command], _Command] = _stack(
     click.option(
@@ -93,12 +111,35 @@ output_options: Callable[[_Command], _Command] = _stack(
 
 def settings_from(flags: Mapping[str, Any], paths: Sequence[str | Path]) -> Settings:
     """Return the settings for a run over `paths`, from the values of `settings_options` by parameter name."""
-    given = {name.replace("_", "-"): value for name, value in flags.items()}
-    return load_settings(_start(paths), given, isolated=flags["isolated"])
+    return load_settings(start_of(paths), flags_of(flags), isolated=flags["isolated"])
 
 
-def _start(paths: Sequence[str | Path]) -> Path:
-    """Return the deepest folder that holds all of `paths`."""
+def flags_of(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of `settings_options` by the names that settings files use."""
+    return {name.replace("_", "-"): value for name, value in flags.items()}
+
+
+@contextmanager
+def means_from(flags: Mapping[str, Any], settings: Settings, *, plain: bool = False) -> Iterator[Means]:
+    """Give how a lint is to be done, from the values of `cache_options`; what it made is kept at the end.
+
+    With `plain` it is done in this process and without a cache, so that findings have all their detail.
+    """
+    if plain:
+        yield Means()
+        return
+    if flags["no_cache"]:
+        yield Means(jobs=flags["jobs"] or 0)
+        return
+    from tflint_gpu.lint.cache import Cache, cache_folder
+
+    cache = Cache(cache_folder(settings, flags["cache_dir"]))
+    yield Means(cache, flags["jobs"] or 0)
+    cache.close()
+
+
+def start_of(paths: Sequence[str | Path]) -> Path:
+    """Return the deepest folder that holds all of `paths`: from there up settings files are looked for."""
     import os
 
     folders = [path if path.is_dir() else path.parent for path in (Path(p).absolute() for p in paths)]

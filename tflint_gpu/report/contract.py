@@ -8,6 +8,7 @@ from typing import Any
 
 from tflint_gpu import __version__
 from tflint_gpu.findings import Edit, Finding, Severity
+from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
@@ -92,9 +93,7 @@ def _finding(finding: Finding, fingerprint: str, report: Report) -> dict[str, An
 def _fix(finding: Finding, report: Report) -> dict[str, Any] | None:
     if finding.fix is None:
         return None
-    from tflint_gpu.fixes import edits_of
-
-    edits, reason = edits_of(finding, report.texts.raw(finding.location.path), report.target.tensorflow)
+    edits, reason = edits_in(report, finding)
     return {
         "safety": finding.fix.safety,
         "title": finding.fix.title,

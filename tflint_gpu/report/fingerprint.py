@@ -8,8 +8,9 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
-from tflint_gpu.findings import Finding
+from tflint_gpu.findings import Finding, Location
 from tflint_gpu.report.texts import Texts
 
 _LAYOUT = frozenset(
@@ -28,16 +29,25 @@ def fingerprints(findings: Iterable[Finding], texts: Texts) -> dict[Finding, str
     named: dict[Finding, str] = {}
     for finding in sorted(findings, key=lambda item: (item.location, item.code)):
         where = finding.location
-        lines = texts.lines(where.path, where.cell)
-        key = (where.path, where.cell)
-        if key not in spans:
-            spans[key] = _statements(lines)
-        statement = _normal(_enclosing(lines, spans[key], where.line, where.end_line))
+        statement = texts.remembered(
+            where.path,
+            f"statement {where.cell} {where.line} {where.end_line}",
+            partial(_statement, where, texts, spans),
+        )
         identity = (finding.code, where.path, finding.qualname, statement)
         seen[identity] += 1
         hashed = hashlib.blake2b("\0".join((*identity, str(seen[identity]))).encode(), digest_size=16)
         named[finding] = hashed.hexdigest()
     return named
+
+
+def _statement(where: Location, texts: Texts, spans: dict[tuple[str, int | None], list[tuple[int, int]]]) -> str:
+    """Return the normal text of the statement at `where`; `spans` has those of the files that were looked at."""
+    lines = texts.lines(where.path, where.cell)
+    key = (where.path, where.cell)
+    if key not in spans:
+        spans[key] = _statements(lines)
+    return _normal(_enclosing(lines, spans[key], where.line, where.end_line))
 
 
 def _statements(lines: Sequence[str]) -> list[tuple[int, int]]:

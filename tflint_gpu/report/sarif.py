@@ -11,6 +11,7 @@ from urllib.parse import quote
 from tflint_gpu import __version__
 from tflint_gpu.checks.pages import Page
 from tflint_gpu.findings import Finding, Location, Severity
+from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.merge import Report
 from tflint_gpu.source.files import Error
@@ -171,10 +172,8 @@ def _fixes(finding: Finding, report: Report) -> list[dict[str, Any]]:
     # A cell's columns mean nothing in the notebook's JSON, which is what a SARIF reader would edit.
     if finding.fix is None or finding.location.cell is not None:
         return []
-    from tflint_gpu.fixes import edits_of
-
     path = finding.location.path
-    edits, _ = edits_of(finding, report.texts.raw(path), report.target.tensorflow)
+    edits, _ = edits_in(report, finding)
     replacements = [
         {"deletedRegion": _region(edit.location), "insertedContent": {"text": edit.text}} for edit in edits
     ]

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Memory(Protocol):
+    """What keeps things from run to run that took time to work out of a text."""
+
+    def recall(self, path: str, content: str, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` once returned for the file `path`, its digest `content` and `name`."""
 
 
 class Texts:
     """Lines and digests of source files, by the path that findings name.
 
     `root` is the folder those paths are relative to; `given` holds the bytes of files that are not on the disk as
-    they were linted, such as standard input.
+    they were linted, such as standard input. `memory` is what `remembered` asks first.
     """
 
-    def __init__(self, root: Path | None = None, given: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        given: Mapping[str, bytes] | None = None,
+        memory: Memory | None = None,
+    ) -> None:
         self.root = root or Path()
+        self._memory = memory
+        self._digests: dict[str, str] = {}
         self._given = dict(given or {})
         self._lines: dict[tuple[str, int | None], tuple[str, ...]] = {}
 
@@ -36,6 +51,14 @@ class Texts:
 
         raw = self.raw(path)
         return None if raw is None else hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+    def remembered(self, path: str, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns: plain data that depends on `name` and the text of `path` alone."""
+        if self._memory is None:
+            return make()
+        if path not in self._digests:
+            self._digests[path] = self.digest(path) or ""
+        return self._memory.recall(path, self._digests[path], name, make)
 
     def lines(self, path: str, cell: int | None = None) -> tuple[str, ...]:
         """Return the lines of a file, or of one cell of a notebook; empty where there is nothing to read."""

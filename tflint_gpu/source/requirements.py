@@ -23,31 +23,41 @@ _NAMES = frozenset(
 )
 
 
+class RequirementFiles:
+    """Finds requirement, lock and project files, and looks into each folder once."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, list[Path]] = {}
+        self._tops: dict[Path, bool] = {}
+
+    def of(self, *folders: Path) -> list[Path]:
+        """Return the files that hold for any of `folders`: of each the nearest first.
+
+        They lie in the folder itself, in its ``requirements/``, and in the folders above it up to the top of the
+        repository. Outside a repository only the folder counts, and those above it up to the current one.
+        """
+        found: dict[Path, None] = {}
+        for folder in folders:
+            for level in self._levels(folder.resolve()):
+                if level not in self._files:
+                    self._files[level] = _in_folder(level)
+                found.update(dict.fromkeys(self._files[level]))
+        return list(found)
+
+    def _levels(self, folder: Path) -> list[Path]:
+        levels = [folder, *folder.parents]
+        for index, level in enumerate(levels):
+            if level not in self._tops:
+                self._tops[level] = (level / ".git").exists()
+            if self._tops[level]:
+                return levels[: index + 1]
+        here = Path.cwd()
+        return levels[: levels.index(here) + 1 if here in levels else 1]
+
+
 def find_requirement_files(*folders: Path) -> list[Path]:
-    """Return requirement, lock and project files that hold for any of `folders`: of each the nearest first.
-
-    They lie in the folder itself, in its ``requirements/``, and in the folders above it up to the top of the
-    repository. Outside a repository only the folder counts, and those above it up to the current one.
-    """
-    seen: dict[Path, list[Path]] = {}
-    tops: dict[Path, bool] = {}
-    for folder in folders:
-        for level in _levels(folder.resolve(), tops):
-            if level not in seen:
-                seen[level] = _in_folder(level)
-    return [file for files in seen.values() for file in files]
-
-
-def _levels(folder: Path, tops: dict[Path, bool]) -> list[Path]:
-    """Return `folder` and those above it that count; `tops` remembers which is the top of a repository."""
-    levels = [folder, *folder.parents]
-    for index, level in enumerate(levels):
-        if level not in tops:
-            tops[level] = (level / ".git").exists()
-        if tops[level]:
-            return levels[: index + 1]
-    here = Path.cwd()
-    return levels[: levels.index(here) + 1 if here in levels else 1]
+    """Return the requirement, lock and project files that hold for any of `folders`: see `RequirementFiles`."""
+    return RequirementFiles().of(*folders)
 
 
 def _in_folder(folder: Path) -> list[Path]:
