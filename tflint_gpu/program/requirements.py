@@ -16,8 +16,8 @@ _NAMES = (
 )
 #: ``tensorflow[and-cuda]>=2.14; python_version…`` as pip, conda and quoted lists write it.
 _LINE = re.compile(
-    rf"""^[\s"'\-\[,]*(?P<name>{_NAMES})(?P<extras>\[[^\]]*\])?\s*
-    (?P<spec>(?:[=<>!~]=?=?\s*[\w.*+]+\s*,?\s*)*)(?P<rest>\s*(?:;[^"'\#]*)?)["']?\s*[\],)]*\s*(?:\#.*)?$""",
+    rf"""^[\s\-\[,]*(?P<quote>["']?)(?P<name>{_NAMES})(?P<extras>\[[^\]]*\])?\s*
+    (?P<spec>(?:[=<>!~]=?=?\s*[\w.*+]+\s*,?\s*)*)(?P<rest>\s*(?:;[^\#]*?)?)(?P=quote)\s*[\],)]*\s*(?:\#.*)?$""",
     re.VERBOSE | re.IGNORECASE,
 )
 #: ``tensorflow = "^2.10"`` as Poetry and Pipfiles write it.
