@@ -9,7 +9,7 @@ from tflint_gpu.checks.architecture import is_symbolic, made_of, near
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
-from tflint_gpu.program.context import Activation, Loop, Region, Scope
+from tflint_gpu.program.context import Activation, Guard, Loop, Region, Scope
 from tflint_gpu.program.values import (
     Attribute,
     Const,
@@ -27,7 +27,6 @@ from tflint_gpu.program.values import (
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.context import Guard
     from tflint_gpu.program.values import Call, Value
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence, Placement
@@ -49,7 +48,12 @@ def in_training_step(call: Call, program: Program) -> bool:
     regions = set(context.regions)
     if regions & {"dataset", "loader", "test-step", "epoch-callback"} or context.debug:
         return False
-    if context.periodic or any(_inference_only(guard) for guard in context.all_guards):
+    now_and_then = any(isinstance(frame, Guard) and frame.kind == "periodic" for frame in context.frames())
+    if (
+        context.periodic
+        or (context.region and now_and_then)
+        or any(_inference_only(guard) for guard in context.all_guards)
+    ):
         return False
     if _applied_for_inference(call, program):
         return False

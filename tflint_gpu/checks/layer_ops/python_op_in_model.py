@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +14,7 @@ from tflint_gpu.checks.map_functions import PYTHON_LIBRARIES, PYTHON_WRAPPERS
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Location, Related
 from tflint_gpu.program.context import Region
-from tflint_gpu.program.values import Call, Choice, Items, Operation, Produced, Tensor, Value, walk
+from tflint_gpu.program.values import Call, Choice, Function, Items, Operation, Produced, Tensor, Value, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Guard
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Op types that run Python, whatever device they are registered for.
 _PYTHON_OPS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
+
+_WRAPPERS = frozenset(name.rpartition(".")[2] for name in PYTHON_WRAPPERS)
 
 #: Calls that take a tensor's numbers out of it.
 _READS = ("tf.Tensor.numpy", "tf.Variable.numpy", "keras.backend.get_value", "keras.ops.convert_to_numpy")
@@ -72,7 +75,8 @@ class PythonOpInModel(Check):
             if what is None or not in_training_step(call, program):
                 continue
             # Inside a wrapper the tensors are arrays already; host-sync-in-step speaks of eager loops.
-            inside = any(frame.function.location in wrapped for frame in call.context.activations)
+            running = [frame.function for frame in call.context.activations]
+            inside = any(function.location in wrapped or _is_wrapped(function) for function in running)
             asks = any(map(_asks_for_eager, call.context.all_guards))
             if not inside and call.context.region and not asks and not _called_by_hand(call):
                 yield self.at(call, _EAGER.format(what=what))
@@ -82,6 +86,15 @@ class PythonOpInModel(Check):
         return judge_placement(finding, evidence) if finding.detail.get("ops") else judge_eager(evidence)
 
 
+def _is_wrapped(function: Function) -> bool:
+    """Say whether ``@tf.numpy_function(Tout=…)`` or kin decorates `function`."""
+    return any(
+        isinstance(part, ast.Attribute | ast.Name) and ast.unparse(part).rpartition(".")[2] in _WRAPPERS
+        for decorator in getattr(function.node, "decorator_list", ())
+        for part in ast.walk(decorator)
+    )
+
+
 def _python(call: Call) -> str | None:
     """Say in words how `call` hands tensors of the step to Python; None where it does not."""
     name = call.callee
@@ -89,7 +102,9 @@ def _python(call: Call) -> str | None:
         value = call.receiver if name.endswith(".numpy") else call.args[0] if call.args else None
         return f".{name.rpartition('.')[2]}()" if _of_step(value) else None
     head = name.partition(".")[0]
-    if (head != "numpy" and head not in PYTHON_LIBRARIES) or name in _SHAPE_WORK:
+    # Code for several backends has a branch for each: PyTorch's own is never TensorFlow's.
+    library = head in PYTHON_LIBRARIES and not head.startswith("torch")
+    if (head != "numpy" and not library) or name in _SHAPE_WORK:
         return None
     given = (*call.args, *call.kwargs.values())
     return name.replace("numpy.", "np.", 1).replace("()", "") if any(map(_of_step, given)) else None
