@@ -20,8 +20,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-#: Flags of a check that owes nothing to the settings or notebooks that happen to lie about.
-CHECK = ("check", "--isolated", "--exclude", "*.ipynb")
+#: A check in this process that owes nothing to settings, notebooks and earlier runs.
+CHECK = ("check", "--isolated", "--no-cache", "--jobs", "1", "--exclude", "*.ipynb")
 
 #: Enough TensorFlow for every module of the check to be imported before the clock starts.
 WARM_UP = """\

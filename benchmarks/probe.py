@@ -1,6 +1,6 @@
 """Measure what watching a run adds to a step: the same training, plain and under ``tflint-gpu trace``, in turn.
 
-    python benchmarks/probe.py [--rounds N]
+    python benchmarks/probe.py [--rounds N] [--publish]
 
 Two small trainings, one with ``fit`` and one with a loop and a ``tf.function``, note the time at the end of every
 step themselves. Compared are the medians of the steps between warm-up and the profiler's window. Needs TensorFlow.
@@ -16,6 +16,8 @@ import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+
+from page import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The trace lets ten steps pass and then times twenty before it profiles.
@@ -110,14 +112,19 @@ def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="how often each training is run (3)")
+    parser.add_argument("--publish", action="store_true", help="put the table into README.md of this folder")
     given = parser.parse_args()
-    print(
-        f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}; the shortest of {given.rounds} rounds.\n"
-    )
-    print("| training | plain step | watched step | wall | CPU | promised | held |\n|---|--:|--:|--:|--:|--:|---|")
+    head = [
+        f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}; the shortest of {given.rounds} rounds.",
+        "",
+        "| training | plain step | watched step | wall | CPU | promised | held |",
+        "|---|--:|--:|--:|--:|--:|---|",
+    ]
     with tempfile.TemporaryDirectory() as folder:
-        for name in TRAININGS:
-            print(row(name, given.rounds, Path(folder)), flush=True)
+        told = "\n".join([*head, *(row(name, given.rounds, Path(folder)) for name in TRAININGS)])
+    print(told)
+    if given.publish:
+        publish("probe", told)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Time a cold ``tflint-gpu check`` beside `ast.parse`, flake8 and ruff: the same files, in turn, in one run.
+"""Time ``tflint-gpu check`` beside `ast.parse`, flake8 and ruff: the same files, in turn, in one run.
 
-    python benchmarks/static.py PATH...
+    python benchmarks/static.py [--publish] PATH...
 
 PATH is any folder of Python files, or several. Prints two Markdown tables: what was measured, and each bound that
-the project sets itself beside the figure. flake8 and ruff must be installed (dependency groups ``bench`` and
-``dev``). See README.md in this folder for how to read it.
+the project sets itself beside the figure. README.md in this folder says how to read them; ``--publish`` puts them
+there. flake8 and ruff must be installed (dependency groups ``bench`` and ``dev``).
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from page import publish
+
 ROOT = Path(__file__).resolve().parents[1]
 INSIDE = [sys.executable, str(ROOT / "benchmarks" / "inside.py")]
 TOOL = [sys.executable, "-m"]
 CHECK = [*TOOL, "tflint_gpu", "check", "--isolated", "--exclude", "*.ipynb"]
+COLD = [*CHECK, "--no-cache"]
 FLAKE8 = [*TOOL, "flake8", "--isolated", "-j1", "--select", "F401"]
 RUFF = [*TOOL, "ruff", "check", "--isolated", "--no-cache", "--no-respect-gitignore", "--select", "F401"]
 #: Start-up is over in a blink, so it is measured more often.
@@ -32,11 +35,13 @@ STARTS = 10
 PARSER_SPEED = 190_000
 
 PARSE_ROW = "`ast.parse` of the files that survive skipping, in process"
-INSIDE_ROW = "`tflint-gpu check`, all rules, in process"
-CHECK_ROW = "`tflint-gpu check`, all rules, whole process"
+INSIDE_ROW = "`tflint-gpu check --no-cache --jobs 1`, all rules, in process"
+CHECK_ROW = "the same, whole process"
+JOBS_ROW = "`tflint-gpu check --no-cache`, as many processes as it likes"
+WARM_ROW = "`tflint-gpu check`, nothing changed since the last run"
 FLAKE8_ROW = "`flake8 -j1 --select F401`"
 RUFF_ROW = "`ruff check --select F401 --no-cache`"
-START_ROW = "`tflint-gpu check` of one file without TensorFlow"
+START_ROW = "`tflint-gpu check` of one file without TensorFlow, no cache"
 VERSION_ROW = "`flake8 --version`"
 
 
@@ -121,21 +126,26 @@ def tables(paths: list[Path], rounds: int, name: str, folder: Path) -> str:
             f"no file below {', '.join(named)} has anything to do with TensorFlow; name another folder"
         )
     everything = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
+    warm = [*CHECK, "--cache-dir", str(folder / "cache"), *named]
+    measure(warm, folder)
     runs = in_turn(
         {
             PARSE_ROW: [*INSIDE, "parse", str(listing)],
             INSIDE_ROW: [*INSIDE, "check", *named],
-            CHECK_ROW: [*CHECK, *named],
+            CHECK_ROW: [*COLD, "--jobs", "1", *named],
+            JOBS_ROW: [*COLD, *named],
+            WARM_ROW: warm,
             FLAKE8_ROW: [*FLAKE8, *named],
             RUFF_ROW: [*RUFF, *named],
         },
         rounds,
         folder,
     )
-    runs |= in_turn({START_ROW: [*CHECK, str(clean)], VERSION_ROW: [*TOOL, "flake8", "--version"]}, STARTS, folder)
+    runs |= in_turn({START_ROW: [*COLD, str(clean)], VERSION_ROW: [*TOOL, "flake8", "--version"]}, STARTS, folder)
     load.append(os.getloadavg()[0])
     lines, kept_lines = lines_in(everything), lines_in(kept)
-    counted = {PARSE_ROW: kept_lines, INSIDE_ROW: kept_lines, CHECK_ROW: lines, FLAKE8_ROW: lines, RUFF_ROW: lines}
+    counted = dict.fromkeys((CHECK_ROW, JOBS_ROW, WARM_ROW, FLAKE8_ROW, RUFF_ROW), lines)
+    counted |= {PARSE_ROW: kept_lines, INSIDE_ROW: kept_lines}
     heading = (
         f"{name}: {len(everything):,} files with {lines:,} lines of Python; {len(kept):,} of them with "
         f"{kept_lines:,} lines survive skipping. Python {platform.python_version()}, {os.cpu_count()} cores, load "
@@ -171,9 +181,10 @@ def bounds(runs: dict[str, Run]) -> list[Bound]:
     return [
         Bound("check in process ÷ `ast.parse` of the survivors", ratio, 3),
         Bound(
-            "surviving lines a second, were `ast.parse` to do 190,000", speed, 60_000, above=True, form="{:,.0f}"
+            "surviving lines a second where `ast.parse` does 190,000", speed, 60_000, above=True, form="{:,.0f}"
         ),
         Bound("flake8 ÷ check, whole processes", runs[FLAKE8_ROW].cpu / whole.cpu, 10, above=True),
+        Bound("check with nothing changed ÷ ruff", runs[WARM_ROW].cpu / runs[RUFF_ROW].cpu, 2),
         Bound("start-up ÷ `flake8 --version`", runs[START_ROW].cpu / runs[VERSION_ROW].cpu, 1),
         Bound("peak memory of check, MB (promised for 500,000 lines)", whole.peak, 300, form="{:.0f}"),
     ]
@@ -184,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--rounds", type=int, default=3, help="how often each command is run (3)")
+    parser.add_argument("--publish", action="store_true", help="put the tables into README.md of this folder")
     parser.add_argument("--name", help="what to call the files in the table (the names of the folders)")
     given = parser.parse_args()
     paths = [path.resolve() for path in given.paths]
@@ -191,7 +203,10 @@ def main() -> None:
     if missing:
         parser.error(f"{missing[0]}: no such file or folder")
     with tempfile.TemporaryDirectory() as folder:
-        print(tables(paths, given.rounds, given.name or ", ".join(p.name for p in paths), Path(folder)))
+        told = tables(paths, given.rounds, given.name or ", ".join(p.name for p in paths), Path(folder))
+    print(told)
+    if given.publish:
+        publish("static", told)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Write the parts of README.md that the program itself can tell: help texts and the table of rules.
 
-    python scripts/readme.py
+    python scripts/readme.py           these
+    python scripts/readme.py --demo    the report of `make demo` too, which takes a minute and needs TensorFlow
 
 Such a part stands between ``<!-- begin: NAME -->`` and ``<!-- end -->``. `tests/test_readme.py` compares them.
 """
@@ -8,6 +9,8 @@ Such a part stands between ``<!-- begin: NAME -->`` and ``<!-- end -->``. `tests
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +19,8 @@ from click.testing import CliRunner
 from tflint_gpu.checks.pages import all_pages
 from tflint_gpu.cli import cli
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
 PART = re.compile(r"(<!-- begin: ([^\n]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
@@ -35,6 +39,23 @@ def rules() -> str:
     return "\n".join(rows) + "\n"
 
 
+def demo() -> str:
+    """Run what `make demo` runs and return its report as a block of Markdown; raises `SystemExit` if it failed."""
+    command = [
+        sys.executable,
+        "-m",
+        "tflint_gpu",
+        "trace",
+        "--output-format",
+        "full",
+        "fixtures/slow_input/train.py",
+    ]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"the demo ended with {done.returncode}")
+    return f"```text\n{done.stdout}```\n"
+
+
 #: Every generated part by its name.
 PARTS: dict[str, Callable[[], str]] = {
     "tflint-gpu --help": help_text,
@@ -44,10 +65,11 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 
-def filled(text: str) -> str:
-    """Return `text` with every part that is known made anew; the others stay as they are."""
-    return PART.sub(lambda m: m[1] + (PARTS[m[2]]() if m[2] in PARTS else m[3]) + m[4], text)
+def filled(text: str, parts: dict[str, Callable[[], str]]) -> str:
+    """Return `text` with `parts` made anew; the others stay as they are."""
+    return PART.sub(lambda m: m[1] + (parts[m[2]]() if m[2] in parts else m[3]) + m[4], text)
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    wanted = {**PARTS, "make demo": demo} if "--demo" in sys.argv[1:] else PARTS
+    README.write_text(filled(README.read_text(encoding="utf-8"), wanted), encoding="utf-8")
