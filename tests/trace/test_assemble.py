@@ -5,16 +5,19 @@ from typing import Any
 import pytest
 
 from tflint_gpu.trace.assemble import (
+    as_plain,
     calls_of,
     complete,
     environment_of,
+    epochs_of,
     functions_of,
     per_step,
     spread,
     step_times,
     window_of,
+    written,
 )
-from tflint_gpu.trace.evidence import Device, Spot, Step
+from tflint_gpu.trace.evidence import Device, Placement, Spot, Step
 
 SPOT = {"path": "train.py", "line": 9, "cell": None, "function": ""}
 
@@ -116,3 +119,22 @@ def test_the_device_is_the_gpu_that_the_run_saw() -> None:
     untraced = environment_of({"environment": {"gpus": [gpu]}}, Device("CPU", "cpu", traced=True)).device
     assert (untraced.kind, untraced.traced) == ("gpu", False)
     assert environment_of({"environment": {}}, None).device.kind == "cpu"
+
+
+def test_times_of_ops_are_parts_of_a_plain_step() -> None:
+    ops = [Placement("A", 1, "cpu", True, None, ms=15.0), Placement("B", 1, "cpu", True, None)]
+    steps = [Step(20.0, None, None, {})] * 3
+    assert [each.ms for each in as_plain(ops, steps, [10.0, 10.0, 30.0])] == [7.5, None]
+    assert [each.ms for each in as_plain(ops, steps, [])] == [15.0, None]
+
+
+def test_epochs_are_known_by_their_first_steps() -> None:
+    track = {"starts": [[10, 90.0], [20, 100.0], [30, 95.0]]}
+    assert epochs_of({"track": track}) == {"epoch_steps": 10, "epoch_start_ms": 95.0}
+    assert epochs_of({"track": {"starts": []}}) == epochs_of({"track": None}) == {}
+
+
+def test_files_of_the_scripts_own_writing_are_told() -> None:
+    assert list(written([{"written": []}])) == []
+    (told,) = written([{"written": [f"{n}.csv" for n in range(7)]}, {"written": ["0.csv"]}])
+    assert told.endswith("0.csv, 1.csv, 2.csv, 3.csv, 4.csv and 2 more.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from tflint_gpu.trace.evidence import (
     Eager,
     Environment,
     KerasCall,
+    Placement,
     PythonInput,
     Spot,
     Step,
@@ -108,6 +110,16 @@ def epochs_of(report: Report) -> dict[str, float]:
     }
 
 
+def own_step(report: Report) -> float | None:
+    """Return the median step of a short script as it is, without the first two, which trace everything.
+
+    A loop that is prolonged meets the same shapes again, so what new ones cost shows only here.
+    """
+    track = report["track"]
+    times = [*track["warmup_ms"], *track["plain_ms"], *track["profiled_ms"]][2:] if track else []
+    return statistics.median(times) if len(times) >= 3 else None
+
+
 def environment_of(report: Report, device: Device | None) -> Environment:
     """Return versions and machine; `device` is what the profile says it ran on."""
     raw = report["environment"]
@@ -194,6 +206,17 @@ def calls_of(report: Report) -> tuple[KerasCall, ...]:
             )
         )
     return tuple(found)
+
+
+def as_plain(
+    placements: Sequence[Placement], steps: Sequence[Step], plain: Sequence[float]
+) -> tuple[Placement, ...]:
+    """Return `placements` with their times as parts of a plain step: profiled steps are longer than those."""
+    profiled = statistics.fmean(step.step_ms for step in steps) if steps else 0.0
+    if not profiled or not plain:
+        return tuple(placements)
+    factor = min(1.0, statistics.median(plain) / profiled)
+    return tuple(each if each.ms is None else replace(each, ms=each.ms * factor) for each in placements)
 
 
 def written(reports: Iterable[Report]) -> Iterator[str]:

@@ -211,6 +211,8 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
         facts["epoch_steps"] = sorted(first["epoch_steps"])[len(first["epoch_steps"]) // 2]
     facts.update(assemble.epochs_of(first) or assemble.epochs_of(best))
+    if first is not best and (own := assemble.own_step(first)) is not None:
+        facts["own_step_ms"] = own
     script = job.script
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(
@@ -270,7 +272,8 @@ def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None, jit
     from tflint_gpu.trace.placement import placements
 
     records = reports[-1]["placements"] or reports[0]["placements"]
-    return placements(records, profile, keras_auto_jit=jit)
+    found = placements(records, profile, keras_auto_jit=jit)
+    return assemble.as_plain(found, profile.steps if profile else (), assemble.step_times(reports[-1]))
 
 
 def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:

@@ -82,3 +82,10 @@ def test_judged(rule: Callable[[str], Check], evidence: Evidence, verdict: Verdi
     check = rule(RULE)
     judged = check.judge(finding_at(check, 3), evidence)
     assert (judged.verdict if judged else None) is verdict
+
+
+def test_a_prolonged_loop_meets_compiled_shapes_again(rule: Callable[[str], Check]) -> None:
+    evidence = evidence_of(step_ms=20.0, buckets={"compile": 0.0, "host": 20.0}, facts={"own_step_ms": 400.0})
+    judged = rule(RULE).judge(finding_at(rule(RULE), 4), evidence)
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.95)

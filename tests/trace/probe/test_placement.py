@@ -55,6 +55,10 @@ def test_strings_python_and_explicit_devices_are_told_apart(report: dict[str, An
     assert at(report, "asked")["BatchMatMulV2"]["why"] == "asked"
 
 
+def test_a_layer_of_a_functional_model_stands_where_it_is_called(report: dict[str, Any]) -> None:
+    assert "ResizeBicubic" in at(report, "called here")
+
+
 def test_ordinary_layers_run_on_the_gpu(report: dict[str, Any]) -> None:
     convolutions = [r for r in report["records"] if r["op"].startswith("Conv2D")]
     assert convolutions

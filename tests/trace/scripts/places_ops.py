@@ -75,6 +75,17 @@ for batch in images:
     step(batch)
 shape = tf.TensorSpec((4, 12, 12, 3))
 traces = [step.get_concrete_function(shape), step.get_concrete_function(tf.TensorSpec((None, 12, 12, 3)))]
+inputs = tf.keras.Input((12, 12, 3))
+enlarge = tf.keras.layers.Resizing(16, 16, interpolation="bicubic", name="enlarge")
+functional = tf.keras.Model(inputs, enlarge(inputs))  # called here
+
+
+@tf.function
+def apply(images):
+    return functional(images)
+
+
+traces.append(apply.get_concrete_function(shape))
 dataset = images._functions()[0].function if hasattr(images, "_functions") else None
 functions = [*traces, compiled.get_concrete_function(tf.TensorSpec((64,)))]
 if hasattr(dataset, "graph"):

@@ -1,4 +1,4 @@
-"""Which line made each Keras layer, and what each ``compile`` asked for. Part of the probe: stdlib only."""
+"""Which line called or made each Keras layer, and what ``compile`` asked for. Part of the probe: stdlib only."""
 
 import functools
 import inspect
@@ -6,11 +6,16 @@ import re
 import sys
 
 _layer_spots = {}
+_call_spots = {}
 _asked_jit = {}
 
 
 def watch_layers(layer_class, is_project):
-    """Remember the project line that constructs each instance of `layer_class` (Keras' ``Layer``), by name."""
+    """Remember the project lines that construct and first call each instance of `layer_class` (Keras' ``Layer``).
+
+    A functional model gets its ops from the call; a layer that only Keras calls has the other line alone.
+    """
+    _watch_calls(layer_class, is_project)
     original = layer_class.__init__
 
     @functools.wraps(original)
@@ -23,6 +28,32 @@ def watch_layers(layer_class, is_project):
     # Keras reads the constructor's signature to build a layer's config, and does not look through wrappers.
     init.__signature__ = inspect.signature(original)
     layer_class.__init__ = init
+
+
+def _watch_calls(layer_class, is_project):
+    original = layer_class.__call__
+
+    @functools.wraps(original)
+    def call(self, *args, **kwargs):
+        if self.name not in _call_spots:
+            _call_spots[self.name] = _caller_spot(is_project)
+        return original(self, *args, **kwargs)
+
+    layer_class.__call__ = call
+
+
+def _caller_spot(is_project):
+    """Return (file, line, function) of the project code that calls a layer, None where Keras itself does."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if is_project(code.co_filename):
+            return (code.co_filename, frame.f_lineno, code.co_name)
+        # Only wrappers may stand between: subclasses that pass a call on, Keras' handler of errors.
+        if code.co_name not in ("__call__", "error_handler"):
+            return None
+        frame = frame.f_back
+    return None
 
 
 def _constructor_spot(layer, is_project):
@@ -39,14 +70,15 @@ def _constructor_spot(layer, is_project):
 
 
 def layer_of(name):
-    """Return where the innermost layer in the scopes of op `name` was made; None where that is not known.
+    """Return where the innermost layer in the scopes of op `name` was called, or else made; None where unknown.
 
     Graphs number a scope that comes again, so ``dense_1`` may also be the second use of ``dense``.
     """
     for part in reversed(name.split("/")[:-1]):
-        made = _layer_spots.get(part) or _layer_spots.get(re.sub(r"_\d+$", "", part))
-        if made:
-            return made
+        for layer in (part, re.sub(r"_\d+$", "", part)):
+            spot = _call_spots.get(layer) or _layer_spots.get(layer)
+            if spot:
+                return spot
     return None
 
 

@@ -4,8 +4,8 @@ How the rest of the probe calls this module and its neighbour `layers`:
 
 * ``start_recording()`` once, just before the first step runs (it initialises the runtime, so never
   earlier: the script may still want to set memory growth). Does nothing on a machine without a GPU.
-* ``layers.watch_layers(layer_class, is_project)`` once Keras is imported: remembers the line that made each
-  layer, so that ops of built-in layers are charged to it rather than to ``fit``.
+* ``layers.watch_layers(layer_class, is_project)`` once Keras is imported: remembers the line that called or made
+  each layer, so that ops of built-in layers are charged to it rather than to ``fit``.
 * ``layers.watch_compile(model_class)`` likewise (``keras.Model``); then ``layers.keras_would_jit(model)`` says
   whether Keras 3 would compile this model's step with XLA on a GPU: hand it to the parent as ``keras_auto_jit``.
 * ``collect(functions, is_project, in_step)`` at the end of the window -> list of plain dicts (see `collect`).
