@@ -148,8 +148,8 @@ ODD = {
     "match": "match x:\n    case [1, *_] | {'k': 3} | int(real=1) | -1 | None | 'a' | tf.b: pass\n"
     "    case {'k': v, **r}: pass\n    case (1 | 2) as q if q > 1: pass\n    case str(s): pass",
     "yield": "f = lambda: (yield)\ndef g():\n    x = yield\n    return x\nfor a in f(): pass\nnext(g())",
-    "async": "async def f():\n    async with a as b, c as (d, e): pass\n    return [x async for x in y if await x]",
-    "classes": "class X(*[object], **{}): pass\nclass Y(1, 'a', None): pass\nclass Z(metaclass=X): pass",
+    "async": "async def f():\n    async with a as b, c as (d, e): pass\n    return [x async for x in y if x]",
+    "classes": "class X(*[object]): pass\nclass Y(1, 'a', None): pass\nclass Z(metaclass=X): pass",
     "names": "Ünïcode = 1\n𝔘 = Ünïcode\nprint(𝔘, '\\N{SNOWMAN}', '😀', b'\\xff')",
     "future": "type X[T] = list[T]\ndef f[T](a: T) -> T: return a\nf(1)"
     if sys.version_info >= (3, 12)

@@ -100,7 +100,7 @@ metric.update_state(loss)
 
 def test_method_of_an_unknown_receiver_is_named_only_where_no_doubt_is_left(read: Read) -> None:
     program = read(
-        "def f(thing):\n    thing.fit(1, 2)\n    thing.fit(1, epochs=3)\n    thing.train_on_batch(1)\n    thing.go()\n"
+        "def f(thing):\n    thing.fit(1, 2)\n    thing.fit(1, epochs=3)\n    thing.train_on_batch(1)\n    thing()"
     )
     names = [call.callee for call in program.calls if call.qualname == "f"]
 

@@ -191,7 +191,7 @@ os.putenv("D", "4")
         "import json\ncfg = json.load(open('c'))\nmodel.fit(base.batch(cfg['n']))",
         "import yaml\ncfg = yaml.safe_load(open('c'))\nmodel.fit(base.batch(cfg['n']))",
         "import sys\nmodel.fit(base.batch(int(sys.argv[1])))",
-        "import argparse as a\np = a.ArgumentParser()\np.add_argument('n')\nn = p.parse_args().n\nmodel.fit(base.batch(n))",
+        "import argparse as a\np=a.ArgumentParser()\np.add_argument('n')\nmodel.fit(base.batch(p.parse_args().n))",
     ],
 )
 def test_size_that_only_a_run_knows_is_unknown_but_the_pipeline_is_there(read: Read, text: str) -> None:
