@@ -41,7 +41,7 @@ FAR = 1_000_000
 class MemoryCreep(Check):
     """A list that outlives the epochs and takes a large tensor in every step; or memory that a trace sees rise."""
 
-    needles: ClassVar[tuple[str, ...]] = (".append(",)
+    needles: ClassVar[tuple[str, ...]] = ("GradientTape", "apply_gradients", "minimize")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield appends of large tensors, in every training step, to lists that no epoch empties."""
