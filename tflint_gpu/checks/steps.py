@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,8 @@ from tflint_gpu.program.values import (
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Value
-    from tflint_gpu.program.views import Program
+    from tflint_gpu.program.values import Call, Class, Value
+    from tflint_gpu.program.views import Model, Program
     from tflint_gpu.trace.evidence import Evidence, Placement
 
 
@@ -85,6 +86,8 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     for applied in program.calls_to("keras.layers.Layer.__call__"):
         if applied.location == outermost.location and is_symbolic(applied):
             return any(made_of(model, applied) for model in trained)
+    if any(_prepares_input(frame.function.owner, trained) for frame in call.context.activations):
+        return False
     function = next(
         (frame.function for frame in reversed(tuple(call.context)) if isinstance(frame, Activation)), None
     )
@@ -92,6 +95,17 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     if owner is None or not owner.is_a("keras.Model"):
         return True
     return any(model.instance is not None and model.instance.cls is owner for model in trained)
+
+
+_INPUT_LAYER = re.compile(r"tokeni[sz]er|preprocess|augment", re.IGNORECASE)
+
+
+def _prepares_input(owner: Class | None, trained: list[Model]) -> bool:
+    """Say whether `owner` is by its name a layer for the data, and none that a trained model is seen to hold."""
+    if owner is None or not owner.is_a("keras.layers.Layer") or not _INPUT_LAYER.search(owner.name):
+        return False
+    made = f"{owner.module.name}:{owner.qualname}"
+    return not any(layer.callee == made for model in trained for layer in model.layers)
 
 
 def _applied_for_inference(call: Call, program: Program) -> bool:
@@ -158,6 +172,9 @@ _LISTS = (
     "tf.Tensor.",
     "tf.data.",
     "tf.distribute.",
+    "tf.gradients",
+    "tf.compat.v1.gradients",
+    "tf.compat.v1.train.",
 )
 
 

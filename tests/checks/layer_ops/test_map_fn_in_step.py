@@ -103,3 +103,16 @@ def test_list_of_tensors_is_no_tensor(analyse: Analyse) -> None:
 
 def test_rows_by_the_shape_are_slices(analyse: Analyse) -> None:
     assert told(analyse, "return tf.stack([tf.nn.softmax(x[i]) for i in range(x.shape[0])])")[0][0] == 6
+
+
+def test_pairs_of_gradients_and_variables_are_a_list(analyse: Analyse) -> None:
+    text = HEAD + (
+        "w = tf.Variable(tf.zeros((64, 1)))\nopt = tf.compat.v1.train.AdamOptimizer()\n\n"
+        "@tf.function\ndef step(batch):\n"
+        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(tf.matmul(batch, w))\n"
+        "    pairs = opt.compute_gradients(lambda: loss, [w])\n"
+        "    opt.apply_gradients([(tf.convert_to_tensor(g), v) for g, v in pairs])\n\n"
+        "for batch in tf.data.Dataset.from_tensor_slices(tf.zeros((4096, 64))).batch(512).prefetch(2):\n"
+        "    step(batch)\n"
+    )
+    assert named(analyse(text), NAME) == []

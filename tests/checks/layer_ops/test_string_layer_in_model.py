@@ -115,3 +115,13 @@ def test_layer_of_a_sequential_model_is_found_where_it_enters(analyse: Analyse) 
         "model.add(tf.keras.layers.Embedding(3, 8))\nmodel.add(tf.keras.layers.Flatten())\n"
     )
     assert [f.location.line for f in named(analyse(added + FIT), NAME)] == [9]
+
+
+def test_tokenizer_of_no_trained_model_prepares_input(analyse: Analyse) -> None:
+    layer = (
+        "class {name}(tf.keras.layers.Layer):\n"
+        "    def call(self, text):\n        return tf.strings.regex_replace(text, 'x', '')\n\n"
+    )
+    fitted = FUNCTIONAL.replace("look(inputs)", "inputs").replace(", dtype='string'", "") + FIT
+    assert named(analyse(fitted + layer.format(name="WordTokenizer")), NAME) == []
+    assert len(named(analyse(fitted + layer.format(name="Cleaner")), NAME)) == 1
