@@ -8,6 +8,10 @@ from tests.program.conftest import Read, ops, plain, sizes, trained
 
 #: Programs that train on `base` in batches of 32.
 PROGRAMS = {
+    "name that a comprehension leaves": """
+[ds := base.batch(32) for _ in (1,)]
+model.fit(ds)
+""",
     "splits dict": """
 S = {k: base.batch(32) for k in ('train', 'val')}
 model.fit(S['train'], validation_data=S['val'])

@@ -8,6 +8,21 @@ from tests.program.conftest import Read, sizes, trained
 
 #: Programs that train on `base` in batches of 32.
 PROGRAMS = {
+    "item of an object": """
+class D:
+    def __getitem__(self, key): return base.batch(32)
+model.fit(D()['train'])
+""",
+    "annotated settings that nobody makes": """
+import hydra
+from dataclasses import dataclass
+@dataclass
+class Cfg:
+    n: int = 32
+@hydra.main(config_name='c')
+def main(cfg: Cfg): model.fit(base.batch(cfg.n))
+if __name__ == '__main__': main()
+""",
     "static": """
 class D:
     @staticmethod

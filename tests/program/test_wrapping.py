@@ -78,8 +78,8 @@ def main(chain: list[str]) -> Files:
 
 def method(chain: list[str]) -> Files:
     body = lines(chain, "self.rows", "        ")
-    text = f"class Data:\n    def __init__(self, rows): self.rows = rows\n    def make(self):\n{body}        return ds\n"
-    return {"train.py": HEAD + text + "\nmodel.fit(Data(base).make())\n"}
+    text = f"class Data:\n    def __init__(self, rows): self.rows = rows\n    def make(self):\n{body}"
+    return {"train.py": HEAD + text + "        return ds\n" + "\nmodel.fit(Data(base).make())\n"}
 
 
 def attribute(chain: list[str]) -> Files:
@@ -159,7 +159,9 @@ def splits(chain: list[str]) -> Files:
 
 
 def config(chain: list[str]) -> Files:
-    text = "import dataclasses\n\n@dataclasses.dataclass\nclass Config:\n    rows: object\n    training: bool = True\n"
+    text = (
+        "import dataclasses\n@dataclasses.dataclass\nclass Config:\n    rows: object\n    training: bool = True\n"
+    )
     body = f"    if not config.training:\n        return None\n{lines(chain, 'config.rows')}    return ds\n"
     return {"train.py": f"{HEAD}{text}def make(config):\n{body}\nmodel.fit(make(Config(base)))\n"}
 

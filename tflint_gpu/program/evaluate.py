@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import loops
-from tflint_gpu.program.attributes import attribute
+from tflint_gpu.program.attributes import attribute, bound_to
 from tflint_gpu.program.folding import binary, bounded, compare, fits, is_mask, store_item, subscript
 from tflint_gpu.program.joins import join_all, truth
 from tflint_gpu.program.names import member
@@ -17,6 +17,7 @@ from tflint_gpu.program.values import (
     Element,
     External,
     Function,
+    Instance,
     Items,
     Mapping,
     Operation,
@@ -140,6 +141,11 @@ def _subscript(machine: Machine, state: State, node: ast.Subscript) -> Value:
         # TensorFlow makes a boolean_mask of it: there is no other way to select by a condition.
         noted = machine.record("tf.boolean_mask", Site(state.module.location(node), (base, key), {}), state)
         return Tensor(noted, symbolic=base.symbolic, parents=(base, key))
+    if isinstance(base, Instance):
+        item = base.cls.find("__getitem__")
+        if isinstance(item, Function):
+            site = Site(state.module.location(node), (key,), {})
+            return machine.call(bound_to(item, base), site, state)
     return subscript(base, key)
 
 
@@ -212,7 +218,7 @@ def _comprehension(machine: Machine, state: State, node: ast.ListComp | ast.SetC
     complete = loops.rounds(
         machine, state, node.generators, node, lambda: results.append(machine.evaluate(node.elt, state))
     )
-    _restore(state, saved)
+    _restore(state, saved, node)
     return Items("list", tuple(results), complete)
 
 
@@ -224,12 +230,18 @@ def _dict_comprehension(machine: Machine, state: State, node: ast.DictComp) -> V
         store_item(mapping, machine.evaluate(node.key, state), machine.evaluate(node.value, state))
 
     loops.rounds(machine, state, node.generators, node, body)
-    _restore(state, saved)
+    _restore(state, saved, node)
     return mapping
 
 
-def _restore(state: State, saved: dict[str, Value] | None) -> None:
+def _restore(state: State, saved: dict[str, Value] | None, node: ast.expr) -> None:
+    """Forget what a comprehension named; what ``:=`` names in it stays."""
     if saved is not None:
+        known = getattr(node, "walruses", None)
+        if known is None:
+            known = [part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)]
+            node.walruses = known  # type: ignore[attr-defined]
+        saved.update({name: state.names[name] for name in known if name in state.names})
         state.names.clear()
         state.names.update(saved)
 

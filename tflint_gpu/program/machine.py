@@ -289,6 +289,9 @@ class Machine:
         if isinstance(annotation, ast.Constant):
             return Parameter(parameter.arg, str(annotation.value))
         kind = self.evaluate(annotation, function.closure or _module_state(function, state))
+        if isinstance(kind, Class) and objects.is_record(kind):
+            site = Site(kind.location, (), {}, open=True)
+            return objects.instantiate(self, state, kind, site, alone=True)
         return objects.promised(self, parameter.arg, kind, function.module.location(annotation))
 
     # --- regions

@@ -75,6 +75,11 @@ def _fill_fields(
         instance.attributes[name] = value
 
 
+def is_record(cls: Class) -> bool:
+    """Say whether `cls` is nothing but fields: a dataclass or NamedTuple, as settings are kept in."""
+    return cls.find("__init__") is None and any(isinstance(part, ast.AnnAssign) for part in cls.node.body)
+
+
 def _field_default(machine: Machine, state: State, default: Value) -> Value:
     if isinstance(default, Produced) and default.callee == "dataclasses.field":
         plain = default.call.argument("default")
