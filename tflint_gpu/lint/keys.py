@@ -31,7 +31,9 @@ def version() -> str:
     """Return a folder name that changes with this program, the text of its rules and Python."""
     hashed = blake2b(digest_size=8)
     package = Path(__file__).parents[1]
-    for top in (package, package.parent / "rules"):
+    # In a checkout the pages of the rules lie beside the package, once it is installed inside it.
+    installed = (package / "rules").is_dir()
+    for top in (package,) if installed else (package, package.parent / "rules"):
         for folder, below, names in os.walk(top):
             below[:] = sorted(name for name in below if name != "__pycache__")
             for name in sorted(names):
