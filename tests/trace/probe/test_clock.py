@@ -168,3 +168,19 @@ def test_a_single_call_is_a_step_of_its_own(time: Time) -> None:
     track.last_return = time.now
     assert clock.best() is track
     assert track.times(WARMUP) == pytest.approx([3000.0])
+
+
+def test_a_pause_in_the_profile_is_labelled_as_no_step(time: Time) -> None:
+    log: list[str] = []
+    clock = make(log)
+    track = clock.track("step function", 1, None)
+    with clock.pause():
+        pass
+    assert log == []
+    ticks(clock, track, time, 6)
+    clock.close(track)
+    assert clock.phase == PROFILE
+    log.clear()
+    with clock.pause():
+        log.append("inside")
+    assert [word.split()[0].rstrip("0123456789") for word in log] == ["+", "no", "inside", "-"]

@@ -136,20 +136,37 @@ def test_python_between_two_eager_ops_runs_them_too(tmp_path: Path):
         host(
             {
                 "python": [
-                    at("train", 0, 10000, step_num=1),
+                    at("train", 0, 20000, step_num=1),
                     at("EagerExecute", 1000, 100, eager_op="MatMul", is_func=0),
                     at("EagerExecute", 1500, 100, eager_op="Relu", is_func=0),
                     at("EagerExecute", 1700, 400, eager_op="__inference_f", is_func=1),
                     at("EagerExecute", 2200, 100, eager_op="Sum", is_func=0),
-                    # Three milliseconds of something else.
-                    at("EagerExecute", 5300, 100, eager_op="Mul", is_func=0),
+                    # Six milliseconds of something else.
+                    at("EagerExecute", 8300, 100, eager_op="Mul", is_func=0),
                 ]
             }
         ),
     )
     assert found.eager.ops_per_step == 4
     # From the first op to the third but for the function, and the last.
-    assert found.eager.share == pytest.approx((1300 - 400 + 100) / 10000)
+    assert found.eager.share == pytest.approx((1300 - 400 + 100) / 20000)
+
+
+def test_a_step_ends_where_something_that_is_no_step_begins(tmp_path: Path):
+    found = read(
+        tmp_path,
+        host(
+            {
+                "python": [
+                    at("train", 0, 100, step_num=1),
+                    at("train", 150, 600, step_num=2, no_step=1),
+                    at("train", 800, 100, step_num=2),
+                    at("train", 1000, 100, step_num=3),
+                ]
+            }
+        ),
+    )
+    assert [round(step.step_ms * 1000) for step in found.steps] == [150, 200, 100]
 
 
 def test_tracing_is_compilation(tmp_path: Path):

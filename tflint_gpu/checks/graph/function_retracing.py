@@ -98,7 +98,8 @@ class FunctionRetracing(Check):
         if timed is None and building is None:
             return Judgement(Verdict.CONFIRMED, figures)
         # Tracing is the Python half; what the runtime then does to each new graph is the bucket of the breakdown.
-        share = max(timed or 0.0, building or 0.0)
+        # The bucket is exact where the window saw a trace; between rare ones only the whole run's figure is left.
+        share = building or timed or 0.0
         return weigh(share, "tracing_share", "trace: tracing and building graphs", *figures)
 
 

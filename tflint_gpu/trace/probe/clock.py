@@ -5,6 +5,7 @@ function). Each is a `Track`; the clock elects the one that drives the phases:
 warm-up, then plain steps that are only timed, then steps under the profiler.
 """
 
+import contextlib
 from time import perf_counter
 
 #: Kinds of step, the surest first.
@@ -138,6 +139,19 @@ class Clock:
         if track is self.driver and self.open_marker is not None:
             self.open_marker.cancel()
             self._leave_marker()
+
+    @contextlib.contextmanager
+    def pause(self):
+        """Keep out of the steps of the profile what happens within; no step may be open."""
+        marker = self.marker(self.number) if self.phase == PROFILE else None
+        if marker is not None:
+            marker.__enter__()
+            marker.cancel()
+        try:
+            yield
+        finally:
+            if marker is not None:
+                marker.__exit__(None, None, None)
 
     def tick(self, track, since=None):
         """End the step of `track` that is open and begin the next."""

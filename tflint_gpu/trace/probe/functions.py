@@ -141,7 +141,8 @@ class FunctionWatch:
         while self.run.repeats(track):
             # A new iterator is the repetition's own need, no part of the step.
             clock.close(track)
-            fresh = [self._fresh(value) for value in args]
+            with clock.pause():
+                fresh = [self._fresh(value) for value in args]
             clock.open(track)
             try:
                 original(function, *fresh, **kwargs)

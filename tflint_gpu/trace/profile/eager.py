@@ -11,8 +11,8 @@ from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, su
 from tflint_gpu.trace.profile.names import Kind
 from tflint_gpu.trace.profile.steps import host_spans
 
-#: Python that takes longer than this (2 ms, in ps) between two ops does something else than running ops.
-BREATH = 2_000_000_000
+#: Python that takes longer than this (5 ms, in ps) between two ops does something else than running ops.
+BREATH = 5_000_000_000
 
 
 def eager_of(hosts: Iterable[HostTrace]) -> Eager | None:

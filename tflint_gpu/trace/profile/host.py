@@ -74,6 +74,8 @@ class HostTrace:
     """What the threads of one host did; filled line by line, intervals by `group_id` where the file has it."""
 
     markers: list[Marker] = field(default_factory=list)
+    #: When something began that is no part of a step.
+    pauses: list[int] = field(default_factory=list)
     #: Intervals of each kind by group; all under None in files that do not group.
     waits: dict[tuple[Kind, int | None], list[Interval]] = field(default_factory=lambda: defaultdict(list))
     runtime: dict[int, list[Interval]] = field(default_factory=lambda: defaultdict(list))
@@ -193,7 +195,9 @@ class _Thread:
             self._captured(stats)
         elif kind is Kind.MARKER:
             group = stats.get("group_id")
-            if stats.get("no_step"):  # the probe's word for the draw that finds a loop's input at its end
+            if stats.get("no_step"):
+                # The probe's word for what is no part of a step: the draw that finds a loop's input at its end.
+                trace.pauses.append(start)
                 return
             trace.markers.append(Marker(start, end, stats.get("step_num", 0), self.line.id, group))
         elif kind is Kind.FUNCTION:

@@ -30,7 +30,7 @@ class Span:
 
 
 def host_spans(host: HostTrace) -> list[Span]:
-    """Return the marked steps of the host; each lasts until the next begins, so that work between steps is seen.
+    """Return the marked steps of the host; each lasts until the next or a pause, so that work in between is seen.
 
     Files that group events keep their markers' own ends, as TensorFlow's own analysis does.
     """
@@ -42,6 +42,7 @@ def host_spans(host: HostTrace) -> list[Span]:
     spans = []
     for marker, after in itertools.zip_longest(markers, markers[1:]):
         end = after.start if after and after.start - marker.start <= limit else marker.end
+        end = min((pause for pause in host.pauses if marker.end <= pause < end), default=end)
         spans.append(Span(marker.number, marker.start, max(end, marker.end), marker.end, marker.thread))
     return spans
 

@@ -1,0 +1,91 @@
+"""Costs of known length planted in programs: the trace must find each share within five points of the truth."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.trace.conftest import Tracing
+from tflint_gpu.cli import invoke
+from tflint_gpu.trace.evidence import Evidence, save
+
+pytestmark = pytest.mark.trace
+#: Ten steps are let pass, the next twenty are timed: these are the truth.
+FIRST, LAST = 10, 30
+POINTS = 0.05
+
+Planted = tuple[Evidence, Path, dict[str, float]]
+
+
+def truth(notes: Path) -> dict[str, float]:
+    """Return the share of the step that each cost takes, by the program's own clock."""
+    costs: dict[str, float] = defaultdict(float)
+    moments: list[float] = []
+    for line in notes.read_text().splitlines():
+        word, value = line.split()
+        if word == "step":
+            moments.append(float(value))
+        elif FIRST < len(moments) <= LAST:
+            costs[word] += float(value)
+    # Costs noted after the n-th step belong to the next one.
+    whole = moments[LAST] - moments[FIRST]
+    return {word: cost / whole for word, cost in costs.items()}
+
+
+def planted(traced: Tracing, name: str, folder: Path) -> Planted:
+    evidence, where = traced(name, str(folder / "notes.txt"))
+    return evidence, where, truth(folder / "notes.txt")
+
+
+@pytest.fixture(scope="module")
+def fit(traced: Tracing, tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return planted(traced, "planted_fit.py", tmp_path_factory.mktemp("fit"))
+
+
+@pytest.fixture(scope="module")
+def loop(traced: Tracing, tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return planted(traced, "planted_loop.py", tmp_path_factory.mktemp("loop"))
+
+
+def test_a_slow_map_is_waiting_for_input(fit: Planted) -> None:
+    evidence, _, true = fit
+    assert true["input"] > 0.4
+    assert evidence.share("input_wait") == pytest.approx(true["input"], abs=POINTS)
+
+
+def test_a_slow_callback(fit: Planted) -> None:
+    evidence, _, true = fit
+    (slow,) = evidence.callbacks
+    assert true["callback"] > 0.2
+    assert evidence.step_ms is not None
+    assert slow.ms_per_step / evidence.step_ms == pytest.approx(true["callback"], abs=POINTS)
+
+
+def test_both_are_confirmed(
+    fit: Planted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence, folder, true = fit
+    monkeypatch.chdir(folder)
+    save(evidence, folder / "evidence.json")
+    invoke(["check", "planted_fit.py", "--evidence", "evidence.json", "--output-format", "json"])
+    found = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    for name, cost in (("python-op-in-map", "input"), ("per-batch-callback-work", "callback")):
+        assert found[name]["verdict"] == "confirmed"
+        assert found[name]["impact"]["step_share"] == pytest.approx(true[cost], abs=POINTS)
+
+
+def test_python_in_the_step(loop: Planted) -> None:
+    evidence, _, true = loop
+    spent = sum(op.ms or 0.0 for op in evidence.placements if op.in_step and op.op in ("EagerPyFunc", "PyFunc"))
+    assert true["python"] > 0.3
+    assert evidence.step_ms is not None
+    assert spent / evidence.step_ms == pytest.approx(true["python"], abs=POINTS)
+
+
+def test_a_loop_that_does_something_else_between_steps(loop: Planted) -> None:
+    evidence, _, true = loop
+    assert true["host"] > 0.4
+    assert evidence.share("host") == pytest.approx(true["host"], abs=POINTS)
