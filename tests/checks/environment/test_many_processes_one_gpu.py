@@ -137,3 +137,36 @@ def test_silent(analyse: Analyse, text: str, reason: str) -> None:
 )
 def test_quiet(analyse: Analyse, text: str) -> None:
     assert [severity for _, severity in _told(analyse, text)] == [Severity.INFO]
+
+
+SEARCH = """\
+import tensorflow as tf
+from scikeras.wrappers import KerasClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+def build(units=8):
+    model = tf.keras.Sequential([tf.keras.Input([8]), tf.keras.layers.Dense(units), tf.keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+model = KerasClassifier(build, epochs=10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "severities"),
+    [
+        ("GridSearchCV(estimator=model, param_grid={}, n_jobs=-1)", [Severity.WARNING]),
+        ("cross_val_score(model, [], [], n_jobs=4)", [Severity.WARNING]),
+        ("GridSearchCV(model, {}, n_jobs=1)", []),
+        ("GridSearchCV(model, {})", []),
+        ("GridSearchCV(LogisticRegression(), {}, n_jobs=-1)", []),
+    ],
+)
+def test_searches_that_fit_keras_models_in_processes(
+    analyse: Analyse, call: str, severities: list[Severity]
+) -> None:
+    found = named(analyse(SEARCH + call + "\n"), RULE)
+    assert [finding.severity for finding in found] == severities
+    assert all(len(finding.message) < 200 for finding in found)

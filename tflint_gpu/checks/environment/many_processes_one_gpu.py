@@ -11,7 +11,7 @@ from tflint_gpu.checks.environment.gpu_not_visible import MASKS
 from tflint_gpu.checks.loops import contains, simulates
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Const, Function, Produced, Unknown
+from tflint_gpu.program.values import Const, Function, Produced, Unknown, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context, Loop
@@ -45,6 +45,17 @@ _CHOOSES = ("tf.config.set_visible_devices", "tf.config.experimental.set_visible
 _SHARES = ("set_memory_growth", "LogicalDeviceConfiguration", "VirtualDeviceConfiguration", "GPUOptions")
 
 
+#: What fits an estimator many times, and what makes a Keras model one.
+_SEARCHES = (
+    "sklearn.model_selection.GridSearchCV",
+    "sklearn.model_selection.RandomizedSearchCV",
+    "sklearn.model_selection.cross_val_",
+    "sklearn.model_selection.cross_validate",
+    "skopt.BayesSearchCV",
+)
+_WRAPPERS = ("KerasClassifier", "KerasRegressor")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Start:
     """A call that hands a function to other processes; `sure` says that more than one surely runs at once."""
@@ -57,12 +68,12 @@ class _Start:
 class ManyProcessesOneGpu(Check):
     """Pools, executors and processes whose function trains a model and chooses no GPU of its own."""
 
-    needles: ClassVar[tuple[str, ...]] = ("Process", "Pool", "joblib")
+    needles: ClassVar[tuple[str, ...]] = ("Process", "Pool", "joblib", "n_jobs")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield what starts the processes, softly where they share the memory by arrangement."""
         if program.target.on_tensorflow and not hides_gpus(program):
-            yield from loudest(self._suspicions(program))
+            yield from loudest((*self._suspicions(program), *self._searches(program)))
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
         starts = list(_starts(program))
@@ -81,6 +92,25 @@ class ManyProcessesOneGpu(Check):
                 severity=None if start.sure and not arranged else Severity.INFO,
                 related=(Related(place, "this function trains in each process"),),
             )
+
+    def _searches(self, program: Program) -> Iterator[Finding]:
+        """Yield searches of scikit-learn that fit a Keras model in several processes: ``n_jobs=-1``."""
+        for call in program.calls:
+            if not call.callee.startswith(_SEARCHES) or call.context.debug or "n_jobs" not in call.kwargs:
+                continue
+            wrapped = any(
+                isinstance(part, Produced) and part.callee.rpartition(".")[2] in _WRAPPERS
+                for value in (*call.args[:1], call.kwargs.get("estimator"))
+                for part in walk(value)
+            )
+            several = _more_than_one(call.kwargs["n_jobs"], otherwise=None)
+            if wrapped and several is not None:
+                yield self.at(
+                    call,
+                    "n_jobs starts several processes that train on the same GPU: the first takes nearly all its "
+                    "memory, the others fail or take turns; use n_jobs=1 and larger batches",
+                    severity=None if several else Severity.INFO,
+                )
 
 
 def _starts(program: Program) -> Iterator[_Start]:
