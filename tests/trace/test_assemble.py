@@ -88,6 +88,7 @@ def test_the_first_call_is_left_out_of_the_median() -> None:
         "rows": [1, 1, None],
         "spot": SPOT,
         "inside": "",
+        "share": 0.5,
     }
     (call,) = calls_of({"keras_calls": [raw]})
     assert (call.ms, call.rows, call.spot) == (11.0, 1, Spot("train.py", 9))

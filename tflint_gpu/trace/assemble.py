@@ -203,6 +203,7 @@ def calls_of(report: Report) -> tuple[KerasCall, ...]:
                 spot=spot_of(raw["spot"]),
                 rows=int(statistics.median(rows)) if rows else None,
                 inside=raw["inside"],
+                share=raw["share"],
             )
         )
     return tuple(found)

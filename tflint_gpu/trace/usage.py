@@ -40,3 +40,61 @@ class Memory:
     def used_share(self) -> float:
         """The peak as a share of the limit."""
         return self.peak_bytes / self.limit_bytes if self.limit_bytes else 0.0
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Copies between host and device per step.
+
+    In a round trip large data goes to the host and back between two kernels of a step. `round_trip_ms` is how long
+    the GPU idles for them, `round_trip_op` the op that the host ran meanwhile ("" where none was recorded).
+    """
+
+    host_to_device_bytes: float = 0.0
+    device_to_host_bytes: float = 0.0
+    host_to_device_count: float = 0.0
+    device_to_host_count: float = 0.0
+    round_trips: float = 0.0
+    round_trip_ms: float = 0.0
+    round_trip_op: str = ""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """GPU kernels of the window: count per step, median length in µs, share of device time by kind of work.
+
+    `elementwise_share` includes XLA's fusions (`fused_share`); `occupancy` leaves matrix products out.
+    """
+
+    per_step: float
+    median_us: float
+    tensor_core_share: float | None = None
+    gemm_share: float | None = None
+    elementwise_share: float | None = None
+    float64_share: float | None = None
+    transpose_share: float | None = None
+    fused_share: float | None = None
+    occupancy: float | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """NVML samples over the window, means over the GPUs that the run was on; `memory_used_bytes` is the peak.
+
+    `cpu_util` and `io_wait` are shares of the time of the allowed cores. `note` says why there are no counters.
+    """
+
+    count: int = 0
+    gpu_util: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    power_w: float | None = None
+    sm_clock_mhz: float | None = None
+    throttled: tuple[str, ...] = ()
+    other_processes: int | None = None
+    cpu_util: float | None = None
+    note: str = ""
+    io_wait: float | None = None
+    pcie_in_bytes_s: float | None = None
+    pcie_out_bytes_s: float | None = None
+    power_limit_w: float | None = None

@@ -285,3 +285,11 @@ def test_time_of_the_training_itself_says_nothing(rule: Callable[[str], Check]) 
     seen = KerasCall("train_on_batch", 30, 10.0, Spot("train.py", 9), 64)
 
     assert check.judge(finding_at(check, 9, kind="feed"), evidence_of(keras_calls=(seen,))) is None
+
+
+def test_the_share_of_the_steps_they_were_made_in_goes_first(rule: Callable[[str], Check]) -> None:
+    check = rule("single-sample-calls")
+    seen = KerasCall("predict", 30, 5.0, Spot("train.py", 9), 1, share=0.4)
+    judged = check.judge(finding_at(check, 9, kind="single"), evidence_of(step_ms=20.0, keras_calls=(seen,)))
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tflint_gpu.trace.probe.clock import PLAIN, WARMUP, Track
-from tflint_gpu.trace.probe.facts import callback_ms, function_record
+from tflint_gpu.trace.probe.facts import call_record, callback_ms, function_record
 from tflint_gpu.trace.probe.functions import FunctionRecord
 
 
@@ -41,3 +41,10 @@ def test_tracing_again_costs_what_the_same_call_does_not_take_without_it() -> No
     assert raw["trace_ms"] == pytest.approx(740.0)
     assert raw["retrace_ms"] == pytest.approx((240.0 - 4 * 10.0) / 20)
     assert function_record(record, None)["retrace_ms"] is None
+
+
+def test_calls_are_held_against_the_steps_they_were_made_in() -> None:
+    track = track_of(900.0, 12.0, *[10.0] * 10)
+    record = {"method": "predict", "by_step": {0: 800.0, **dict.fromkeys(range(2, 12), 4.0)}}
+    assert call_record(record, track) == {"method": "predict", "share": pytest.approx(0.4)}
+    assert call_record({"method": "evaluate", "by_step": {}}, track)["share"] is None

@@ -168,6 +168,9 @@ class SingleSampleCalls(Check):
         steps = window.step_ms * max(1, window.warmup_steps + window.steps)
         traced = max(steps, sum(call.calls * call.ms for call in evidence.keras_calls if not call.inside))
         share = min(1.0, sum(call.calls * call.ms for call in made) / traced)
+        timed = [call.share for call in made if call.share is not None]
+        if timed:
+            share = min(1.0, sum(timed))
         return weigh(share, "calls_share", "trace: time in these calls, upper bound", *figures)
 
 

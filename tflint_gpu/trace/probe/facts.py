@@ -35,7 +35,7 @@ def report(run, status):
         "written": list(run.mutes.written),
         "functions": [function_record(each, track) for each in run.functions.records.values() if each.calls],
         "python_input": python_input(run, track),
-        "keras_calls": run.keras.report(),
+        "keras_calls": [call_record(each, track) for each in run.keras.report()],
         "callbacks": callbacks(run),
         "epoch_gaps": run.keras.epoch_gaps[:200],
         "epoch_steps": run.keras.epoch_steps[:200],
@@ -117,6 +117,17 @@ def callbacks(run):
         }
         for record in run.keras.callbacks.values()
     ]
+
+
+def call_record(record, track):
+    """Return what was seen of the calls from one line, with their share of the steps they were made in."""
+    by_step = record.pop("by_step", {})
+    inside = any(at >= TRACING for at in by_step)
+    share = None
+    if track is not None and inside:
+        total = sum(ms for ms, _ in track.steps[TRACING:])
+        share = min(1.0, sum(ms for at, ms in by_step.items() if at >= TRACING) / total) if total else None
+    return {**record, "share": share}
 
 
 def callback_ms(track, by_step):

@@ -110,6 +110,7 @@ class KerasWatch:
         record = self.calls.setdefault(
             key, {"method": method, "spot": spot, "calls": 0, "ms": [], "rows": [], "inside": self._where()}
         )
+        record.setdefault("by_step", defaultdict(float))
         record["calls"] += 1
         if len(record["rows"]) < KEPT:
             record["rows"].append(rows_of(given))
@@ -118,8 +119,12 @@ class KerasWatch:
 
     def _end_call(self, record):
         _, began = self.running.pop()
+        ms = (perf_counter() - began) * 1000.0
         if len(record["ms"]) < KEPT:
-            record["ms"].append((perf_counter() - began) * 1000.0)
+            record["ms"].append(ms)
+        driver = self.run.clock.driver
+        if driver is not None and driver.opened is not None:
+            record["by_step"][len(driver.steps)] += ms
 
     def report(self):
         """Return the calls; one that still runs counts with the time it has taken so far."""
