@@ -83,6 +83,8 @@ def _instance_attribute(machine: Machine, state: State, owner: Value, instance: 
         value = instance.attributes[name]
         if isinstance(value, Const) and name in instance.cls.mutable:
             return Unknown("changes in a method")
+        if isinstance(value, Tensor) and name in instance.cls.mutable:
+            return Tensor(symbolic=value.symbolic, parents=(value,))
         if isinstance(value, Produced) and value.callee == "tf.Variable":
             machine.variables_touched += 1
         return value

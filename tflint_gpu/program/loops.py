@@ -43,7 +43,7 @@ def run_for(machine: Machine, state: State, node: ast.For | ast.AsyncFor) -> Non
 
     iterable = machine.evaluate(node.iter, state)
     rounds, count = rounds_of(iterable)
-    loop = Loop(state.module.location(node.iter), "for", drawn_from(iterable), count)
+    loop = Loop(state.module.location(node.iter), "for", drawn_from(iterable), count, unrolled=rounds is not None)
 
     def body() -> None:
         for element in rounds if rounds is not None else [_stand_in(element_of(machine, state, iterable))]:
@@ -96,6 +96,8 @@ def _run(
                 state.names[name] = Unknown("changes in a loop", number, counted)
             elif isinstance(old, Items):
                 state.names[name] = Items(old.kind, old.items, complete=False)
+            elif isinstance(old, Tensor):
+                state.names[name] = Tensor(symbolic=old.symbolic, parents=(old,))
     outer = state.context
     with_calls = open_loop(machine, state, loop)
     state.context = outer.inside(loop)
@@ -274,6 +276,7 @@ def rounds(
         elements = list(plain)  # numbers too: here every round gives an element
     outer = state.context
     loop = Loop(state.module.location(node), "comprehension", drawn_from(iterable), count)
+    loop.unrolled = elements is not None
     marks = open_loop(machine, state, loop)
     complete = elements is not None and not head.ifs
     for element in elements if elements is not None else [element_of(machine, state, iterable)]:
