@@ -112,8 +112,8 @@ class TensorCoresIdle(Check):
         if kernels.gemm_share >= _ELIGIBLE and kernels.tensor_core_share < _NONE:
             yield self.at(
                 place_of(evidence),
-                f"matrix products take {kernels.gemm_share:.0%} of the GPU's time, none of it on Tensor Cores, which "
-                "idle: train in 16 bits, with widths that are multiples of 8",
+                f"matrix products take {kernels.gemm_share:.0%} of the GPU's time, none of it on Tensor Cores, "
+                "which idle: train in 16 bits, with widths that are multiples of 8",
             ).with_verdict(
                 Verdict.OBSERVED,
                 evidence=(
