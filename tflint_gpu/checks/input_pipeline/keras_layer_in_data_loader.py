@@ -9,6 +9,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import callable_function, simulates
 from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.checks.map_functions import FILE_READS, PYTHON_WRAPPERS, TRIVIAL, called_layers
+from tflint_gpu.checks.pipelines import all_stages, training_pipelines
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Location, Related, Severity
 from tflint_gpu.program.context import Activation, Region
@@ -23,8 +24,8 @@ _LAYERS = ("keras.layers.Layer.__call__", "keras.Model.__call__")
 
 #: Calls that compute nothing on a device: they read, describe, or have no kernel for a GPU.
 _IDLE = ("tf.io.", "tf.data.", "tf.config.", "tf.random.set_", "tf.summary.", "tf.print", "tf.strings.",
-         "tf.TensorSpec", "tf.TensorArray", "tf.Tensor.", "tf.Variable.", "tf.image.decode_", "tf.audio.decode",
-         "tf.compat.v1.gfile", "tf.nest.", "tf.debugging.", "tf.errors.", "tf.dtypes.", "tf.keras",
+         "tf.TensorSpec", "tf.TensorArray", "tf.Tensor.", "tf.Variable.", "tf.image.decode_", "tf.audio.",
+         "tf.compat.", "tf.nest.", "tf.debugging.", "tf.errors.", "tf.dtypes.", "tf.keras",
          "tf.device", "tf.function", "tf.range", "tf.train.", "tf.saved_model.", "tf.lookup.")  # fmt: skip
 
 _LAYER = (
@@ -79,11 +80,15 @@ class KerasLayerInDataLoader(Check):
 
 
 def _wrapped(program: Program) -> dict[int, Function]:
-    """Return the functions that ``py_function`` and kin run as Python, by their syntax."""
+    """Return the functions that ``py_function`` and kin run as Python in what feeds training, by their syntax."""
+    feeding = {
+        id(stage.call) for pipeline in training_pipelines(program) for stage, _ in all_stages(pipeline.dataset)
+    }
     found = {}
     for call in program.calls_to(*PYTHON_WRAPPERS):
         function = callable_function(call.argument("func"))
-        if function is not None and "dataset" in call.context.regions:
+        stages = [frame.owner for frame in call.context if isinstance(frame, Region) and frame.kind == "dataset"]
+        if function is not None and any(id(stage) in feeding for stage in stages):
             found[id(function.node)] = function
     return found
 
