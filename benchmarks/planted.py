@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The trace lets ten steps pass and times twenty; the notes of these are the truth.
-FIRST, LAST = 10, 30
+#: The trace lets ten steps pass, times twenty, profiles twenty: a figure is held against notes of its own steps.
+PLAIN, PROFILED = (10, 30), (31, 49)
 #: Points (of a hundred) that a share may be off.
 LIMIT = 5.0
 
@@ -268,8 +268,8 @@ def run(script: Path, *, traced: bool) -> dict[str, object] | None:
     return {**json.loads(done.stdout), "evidence": json.loads(evidence.read_text(encoding="utf-8"))}
 
 
-def noted(script: Path) -> tuple[float, float]:
-    """Return the mean step and the mean planted cost in it, between warm-up and profile, in seconds."""
+def noted(script: Path, steps: tuple[int, int] = PLAIN) -> tuple[float, float]:
+    """Return the mean of `steps` and the mean planted cost in one, in seconds."""
     moments: list[float] = []
     costs: list[float] = [0.0]
     for line in script.with_name("notes.txt").read_text(encoding="utf-8").splitlines():
@@ -280,17 +280,17 @@ def noted(script: Path) -> tuple[float, float]:
             moments.append(float(value))
             costs.append(0.0)
     # Long steps: the trace makes do with fewer after some seconds.
-    last = min(LAST, len(moments) - 1)
-    if last < FIRST + 5:
+    first, last = steps[0], min(steps[1], len(moments) - 1)
+    if last < first + 5:
         raise SystemExit(f"only {len(moments)} steps were noted")
     # The cost that stands under a number was paid on the way to the step's end of that number.
-    return (moments[last] - moments[FIRST]) / (last - FIRST), statistics.fmean(costs[FIRST + 1 : last + 1])
+    return (moments[last] - moments[first]) / (last - first), statistics.fmean(costs[first + 1 : last + 1])
 
 
 def truth(plant: Plant, script: Path) -> float:
     """Return the share of the step that the planted cost takes, after a traced run of `script`."""
     if plant.without is None:
-        step, cost = noted(script)
+        step, cost = noted(script, PLAIN if plant.figure in ("callback_share", "calls_share") else PROFILED)
         return cost / step
     script.write_text(plant.text(sound=True), encoding="utf-8")
     run(script, traced=False)

@@ -13,31 +13,33 @@ from tflint_gpu.cli import invoke
 from tflint_gpu.trace.evidence import Evidence, save
 
 pytestmark = pytest.mark.trace
-#: Ten steps are let pass, the next twenty are timed: these are the truth.
-FIRST, LAST = 10, 30
+#: Ten steps are let pass, the next twenty timed, the next twenty profiled: a figure's truth is in its own steps.
+PLAIN, PROFILED = (10, 30), (31, 49)
 POINTS = 0.05
 
-Planted = tuple[Evidence, Path, dict[str, float]]
+Planted = tuple[Evidence, Path, dict[str, float], dict[str, float]]
 
 
-def truth(notes: Path) -> dict[str, float]:
-    """Return the share of the step that each cost takes, by the program's own clock."""
+def truth(notes: Path, steps: tuple[int, int]) -> dict[str, float]:
+    """Return the share of `steps` that each cost takes, by the program's own clock."""
+    first, last = steps
     costs: dict[str, float] = defaultdict(float)
     moments: list[float] = []
     for line in notes.read_text().splitlines():
         word, value = line.split()
         if word == "step":
             moments.append(float(value))
-        elif FIRST < len(moments) <= LAST:
+        elif first < len(moments) <= last:
+            # What is noted after a step belongs to the next one.
             costs[word] += float(value)
-    # Costs noted after the n-th step belong to the next one.
-    whole = moments[LAST] - moments[FIRST]
+    whole = moments[last] - moments[first]
     return {word: cost / whole for word, cost in costs.items()}
 
 
 def planted(traced: Tracing, name: str, folder: Path) -> Planted:
     evidence, where = traced(name, str(folder / "notes.txt"))
-    return evidence, where, truth(folder / "notes.txt")
+    notes = folder / "notes.txt"
+    return evidence, where, truth(notes, PLAIN), truth(notes, PROFILED)
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +53,13 @@ def loop(traced: Tracing, tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 
 def test_a_slow_map_is_waiting_for_input(fit: Planted) -> None:
-    evidence, _, true = fit
+    evidence, _, _, true = fit
     assert true["input"] > 0.4
     assert evidence.share("input_wait") == pytest.approx(true["input"], abs=POINTS)
 
 
 def test_a_slow_callback(fit: Planted) -> None:
-    evidence, _, true = fit
+    evidence, _, true, _ = fit
     (slow,) = evidence.callbacks
     assert true["callback"] > 0.2
     assert evidence.step_ms is not None
@@ -67,18 +69,19 @@ def test_a_slow_callback(fit: Planted) -> None:
 def test_both_are_confirmed(
     fit: Planted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evidence, folder, true = fit
+    evidence, folder, plain, profiled = fit
     monkeypatch.chdir(folder)
     save(evidence, folder / "evidence.json")
     invoke(["check", "planted_fit.py", "--evidence", "evidence.json", "--output-format", "json"])
     found = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
-    for name, cost in (("python-op-in-map", "input"), ("per-batch-callback-work", "callback")):
+    true = {"python-op-in-map": profiled["input"], "per-batch-callback-work": plain["callback"]}
+    for name, share in true.items():
         assert found[name]["verdict"] == "confirmed"
-        assert found[name]["impact"]["step_share"] == pytest.approx(true[cost], abs=POINTS)
+        assert found[name]["impact"]["step_share"] == pytest.approx(share, abs=POINTS)
 
 
 def test_python_in_the_step(loop: Planted) -> None:
-    evidence, _, true = loop
+    evidence, _, _, true = loop
     spent = sum(op.ms or 0.0 for op in evidence.placements if op.in_step and op.op in ("EagerPyFunc", "PyFunc"))
     assert true["python"] > 0.3
     assert evidence.step_ms is not None
@@ -86,6 +89,6 @@ def test_python_in_the_step(loop: Planted) -> None:
 
 
 def test_a_loop_that_does_something_else_between_steps(loop: Planted) -> None:
-    evidence, _, true = loop
+    evidence, _, _, true = loop
     assert true["host"] > 0.4
     assert evidence.share("host") == pytest.approx(true["host"], abs=POINTS)
