@@ -12,7 +12,7 @@ from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS, all_stages, runs_once
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.checks.verdicts import place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Items, Value, constant
+from tflint_gpu.program.values import Const, Items, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context
@@ -76,11 +76,13 @@ class HostCpuSaturated(Check):
                 yield from self._limit(setting.location, setting.context, kind, setting.name, setting.value)
         for call in program.calls_to("os.sched_setaffinity"):
             cores = call.argument("mask", 1)
-            if isinstance(cores, Items) and cores.complete and len(cores.items) == 1 and not call.context.debug:
+            if _one_literal(cores) and not call.context.debug:
+                # One of several ways to pin, by a switch, is not known to be the one in use.
+                sure = works and not call.context.all_guards
                 yield self.at(
                     call,
                     _MESSAGES["pinned"].format(count=1),
-                    severity=Severity.WARNING if works else Severity.INFO,
+                    severity=Severity.WARNING if sure else Severity.INFO,
                 )
 
     def _limit(
@@ -132,6 +134,12 @@ def works_on_host(program: Program) -> bool:
         if pipeline.role == "train"
         for stage, _ in all_stages(pipeline.dataset)
     )
+
+
+def _one_literal(cores: Value | None) -> bool:
+    """Say whether a set of cores surely has one member: a core that is computed may be each process's own."""
+    literal = isinstance(cores, Items) and cores.complete and len(cores.items) == 1
+    return literal and isinstance(cores, Items) and isinstance(cores.items[0], Const)
 
 
 def _has_workers(program: Program) -> bool:
