@@ -65,7 +65,7 @@ def _in_loop(state: State) -> bool:
     for frame in state.context:
         if isinstance(frame, Activation):
             return False
-        if isinstance(frame, Loop):
+        if isinstance(frame, Loop) and not frame.unrolled:
             return True
     return False
 

@@ -45,6 +45,8 @@ class Loop(Frame):
     count: int | None = None
     calls: list[Call] = field(default_factory=list)
     qualname: str = ""
+    #: Every round is followed by itself, so that what it adds up to is all there is.
+    unrolled: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -111,6 +113,15 @@ class Context:
             yield frame
             if isinstance(frame, Region):
                 return
+
+    def certain_since(self, made: Context) -> bool:
+        """Say whether what happens here happens just once after `made`: behind no branch, in no open loop."""
+        before = {id(frame) for frame in made}
+        return not any(
+            isinstance(frame, Guard) or (isinstance(frame, Loop) and not frame.unrolled)
+            for frame in self
+            if id(frame) not in before
+        )
 
     @property
     def region(self) -> str:

@@ -246,6 +246,8 @@ def _take(model: Model, found: list[Call], origin: Call | None) -> None:
     if origin is None or origin.callee == "keras.Input":
         return
     receiver = origin.receiver
+    if model.call is not None and not origin.context.certain_since(model.call.context):
+        model.complete = False
     if isinstance(receiver, Produced):
         if receiver.call not in found:
             found.append(receiver.call)
@@ -323,6 +325,8 @@ def method(
         machine.record("keras.Sequential.add", site, state, receiver=model)
         if site.args:
             add_layer(machine, state, model, site.args[0])
+        if model.call is not None and not state.context.certain_since(model.call.context):
+            model.complete = False
         return Const(None)
     if name in ("call", "__call__"):
         return call_model(machine, state, model, site)
