@@ -55,8 +55,8 @@ class InputBoundStep(Check):
 
 def _of_keras_itself(evidence: Evidence) -> bool:
     """Say whether no line of the program makes the input: Keras batches arrays by itself."""
-    made = [*evidence.pipelines, *evidence.python_input]
-    return bool(evidence.sources and made) and not any(source.spot for source in made)
+    spots = [stage.spot for stage in evidence.pipelines] + [source.spot for source in evidence.python_input]
+    return bool(evidence.sources and spots) and not any(spots)
 
 
 def _message(share: float, evidence: Evidence) -> str:
