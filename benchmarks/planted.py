@@ -118,12 +118,11 @@ PLANTS = (
     ),
     Plant(
         "a PyDataset that sleeps",
-        "input_wait_share",
+        "input_wait",
         "class Rows(tf.keras.utils.PyDataset):\n"
         "    def __len__(self):\n        return 100\n\n"
         "    def __getitem__(self, index):\n        planted()\n        return x[:32], y[:32]\n\n"
         "model.fit(Rows(), verbose=0, callbacks=[Noted()])\n",
-        "pydataset-few-workers",
         without=("        planted()\n", ""),
     ),
     Plant(

@@ -45,10 +45,12 @@ def test_fit_gives_a_full_window(everything: tuple[Evidence, Path]) -> None:
     evidence, _ = everything
     window = evidence.window
     assert window is not None
-    assert (window.seen_as, window.steps, window.batch_size, window.note) == ("fit", 20, 32, "")
+    assert (window.seen_as, window.batch_size, window.note) == ("fit", 32, "")
+    # A machine that is busy elsewhere gets through fewer steps in the time that a phase has.
+    assert 10 <= window.steps <= 20
     assert window.spot is not None
     assert (window.spot.path, window.spot.line) == (NAME, line_of(NAME, "model.fit"))
-    assert len(evidence.steps) >= 15
+    assert len(evidence.steps) >= 10
     assert all(abs(sum(step.buckets.values()) - step.step_ms) < 0.05 * step.step_ms for step in evidence.steps)
 
 
