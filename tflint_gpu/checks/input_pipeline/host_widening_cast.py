@@ -60,8 +60,8 @@ _BEFORE_CROP = (
     "cast what is left."
 )
 _ONE_HOT = (
-    "One-hot labels of {classes:,} classes are made and copied to the GPU for each step. Keep the numbers and use "
-    "sparse_categorical_crossentropy."
+    "One-hot vectors of {classes:,} are made on the host and copied to the GPU for each step. Keep the numbers; "
+    "for labels use sparse_categorical_crossentropy."
 )
 _DOUBLE = (
     "float64 elements take twice the bytes to batch and to copy to the GPU, which casts them to float32 anyway. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,7 +21,7 @@ from tflint_gpu.checks.map_functions import called_layers
 from tflint_gpu.checks.pipelines import runs_once
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Tensor, is_true, walk
+from tflint_gpu.program.values import Function, Tensor, is_true, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call, Stage
@@ -94,6 +95,8 @@ class ImageDecodeSlow(Check):
             if not _resizes(call):
                 continue
             first = sized if sized is source.call else _resized_before(call)
+            if first is not None and first is source.call and not _takes_it_once(stage):
+                continue
             if first is not None and not call.context.guards and not stage.conditional:
                 yield self._at(call, stage, _TWICE, Severity.INFO, first)
             elif slow := _slow_filter(call):
@@ -123,13 +126,39 @@ def _resizes(call: Call) -> bool:
 
 def _resized_before(call: Call) -> Call | None:
     """Return the resize whose result `call` resizes again, None where something cuts or pads in between."""
-    for part in walk(call.args[0] if call.args else None):
+    for part in walk(call.args[0]) if call.args and _overwrites(call) else ():
         if isinstance(part, Tensor) and part.origin is not None:
             if part.origin.callee in RESIZES:
                 return None if part.origin.context.guards else part.origin
             if part.origin.callee in CROPS | DECODERS or "pad" in part.origin.callee:
                 return None
     return None
+
+
+def _takes_it_once(stage: Stage) -> bool:
+    """Say whether a map has but one use for its first argument: a smaller copy beside a picture is no waste."""
+    function = stage.function
+    if not isinstance(function, Function):
+        return False
+    names = [argument.arg for argument in function.node.args.args][1 if function.bound is not None else 0 :]
+    used = [part.id for part in ast.walk(function.node) if isinstance(part, ast.Name)]
+    return bool(names) and used.count(names[0]) == 1
+
+
+def _overwrites(call: Call) -> bool:
+    """Say whether the result of `call` takes the place of what it was given, so that this is of no further use."""
+    given = call.node.args[0] if call.node is not None and call.node.args else None
+    if isinstance(given, ast.Call):
+        return True
+    around = next(iter(call.context.activations), None)
+    if around is None or not isinstance(given, ast.Name):
+        return False
+    return any(
+        isinstance(part, ast.Assign)
+        and part.value is call.node
+        and any(isinstance(target, ast.Name) and target.id == given.id for target in part.targets)
+        for part in ast.walk(around.function.node)
+    )
 
 
 def _slow_filter(call: Call) -> str | None:

@@ -13,6 +13,7 @@ from tflint_gpu.checks.pipelines import all_stages, training_pipelines
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Location, Related, Severity
 from tflint_gpu.program.context import Activation, Region
+from tflint_gpu.program.kernels import cpu_only
 from tflint_gpu.program.values import Call, Function
 from tflint_gpu.program.views import Model
 
@@ -80,12 +81,15 @@ class KerasLayerInDataLoader(Check):
 
 
 def _wrapped(program: Program) -> dict[int, Function]:
-    """Return the functions that ``py_function`` and kin run as Python in what feeds training, by their syntax."""
+    """Return the functions that ``numpy_function`` runs in what feeds training, by their syntax.
+
+    ``py_function`` puts the ops of its function on the device it runs on itself: in a dataset, the CPU.
+    """
     feeding = {
         id(stage.call) for pipeline in training_pipelines(program) for stage, _ in all_stages(pipeline.dataset)
     }
     found = {}
-    for call in program.calls_to(*PYTHON_WRAPPERS):
+    for call in program.calls_to("tf.numpy_function", "tf.compat.v1.py_func"):
         function = callable_function(call.argument("func"))
         stages = [frame.owner for frame in call.context if isinstance(frame, Region) and frame.kind == "dataset"]
         if function is not None and any(id(stage) in feeding for stage in stages):
@@ -116,7 +120,7 @@ def _computes(call: Call) -> bool:
     name = call.callee
     if name in TRIVIAL or name in FILE_READS or name in PYTHON_WRAPPERS or name.startswith(_IDLE):
         return False
-    return name.startswith(("tf.", "keras.ops.", "keras.random."))
+    return name.startswith(("tf.", "keras.ops.", "keras.random.")) and cpu_only(name, call) is None
 
 
 def _runs_in(call: Call, loader: Function) -> bool:
