@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -95,13 +96,11 @@ def _started(jobs: int, about: tuple[Any, ...], method: str | None) -> Iterator[
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context(method or ("forkserver" if "forkserver" in methods else "spawn"))
     if context.get_start_method() == "forkserver":
-        from tflint_gpu.checks import all_pages
-
-        context.set_forkserver_preload([__name__, "tflint_gpu.program.build", *(p.module for p in all_pages())])
+        context.set_forkserver_preload([__name__, "tflint_gpu.lint.preloaded"])
     processes: list[BaseProcess] = []
     pipes: list[Connection] = []
     try:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, EOFError):
             for _ in range(jobs):
                 ours, theirs = context.Pipe()
                 process = context.Process(target=serve, args=(theirs, *about), daemon=True)
@@ -118,6 +117,16 @@ def _started(jobs: int, about: tuple[Any, ...], method: str | None) -> Iterator[
             process.join()
 
 
+def _end_with_the_first() -> None:
+    """Work for nobody no longer: the process that shared out the work was killed."""
+    from multiprocessing import parent_process
+
+    first = parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)
+
+
 def serve(pipe: Connection, names: Sequence[str], settings: Settings) -> None:
     """Be one of the processes: answer each group that comes out of `pipe` until it is closed."""
     from tflint_gpu.checks import load
@@ -125,6 +134,7 @@ def serve(pipe: Connection, names: Sequence[str], settings: Settings) -> None:
 
     # Ctrl-C reaches every process of the terminal; the first one tells the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
     gc.disable()
     checks = load(settings)
     index = ModuleIndex(names)
