@@ -67,7 +67,8 @@ class LoopInvariantWork(Check):
             tensors = [value for value in (*call.args, *call.kwargs.values()) if not _is_plain(value)]
             if not wanted or not tensors or not all(_made_once(value) for value in tensors):
                 continue
-            if in_training_step(call, program) and not call.context.all_guards:
+            again = bool(call.context.all_loops) or bool({"train-step", "loss"} & set(call.context.regions))
+            if again and in_training_step(call, program) and not call.context.all_guards:
                 yield self.at(call, _FEATURES if model is not None else _PRODUCT)
 
     def _twice(self, program: Program) -> Iterator[Finding]:
