@@ -40,6 +40,12 @@ def everything(traced: Tracing, tmp_path_factory: pytest.TempPathFactory) -> tup
 NAME = "fit_with_everything.py"
 
 
+def steps_of(evidence: Evidence) -> int:
+    """Return the steps up to the profile, which a busy machine gets fewer of."""
+    assert evidence.window is not None
+    return evidence.window.warmup_steps + evidence.window.steps
+
+
 @real
 def test_fit_gives_a_full_window(everything: tuple[Evidence, Path]) -> None:
     evidence, _ = everything
@@ -70,7 +76,7 @@ def test_python_input_is_timed_by_line(everything: tuple[Evidence, Path]) -> Non
     spot = found["numpy_function"].spot
     assert spot is not None
     assert spot.line == line_of(NAME, "tf.numpy_function")
-    assert found["generator"].calls >= 32 * 50
+    assert found["generator"].calls >= 32 * steps_of(evidence)
 
 
 @real
@@ -88,7 +94,7 @@ def test_callbacks_and_calls_inside_them(everything: tuple[Evidence, Path]) -> N
     assert watcher.ms_per_step > 1.0
     (predict,) = (call for call in evidence.keras_calls if call.method == "predict")
     assert (predict.rows, predict.inside) == (8, "Watcher.on_train_batch_end")
-    assert predict.calls >= 50
+    assert predict.calls >= steps_of(evidence)
 
 
 @real
