@@ -148,3 +148,12 @@ def test_what_a_child_tried_itself() -> None:
     assert [change for change in arms if change and not answered(change, arms)] == ["xla"]
     assert from_arms({}) == ((), ())
     assert not answered("cached-batch", {"": tried(), "cached-batch": tried()})
+
+
+def test_runs_that_scatter_beyond_all_measure_are_a_note_and_no_result() -> None:
+    def tried(*medians: float) -> dict[str, Any]:
+        return {"medians": list(medians), "times": list(medians), "problem": "", "error": None}
+
+    results, notes = from_arms({"": tried(10.0, 900.0), "xla": tried(10.0)})
+    assert results == ()
+    assert notes == ("what-if xla: one run too unsteady to tell anything; a larger --budget allows more",)

@@ -24,6 +24,8 @@ NOT_HERE = "does not apply"
 MOST, LEAST = 5, 2
 #: A half-width below this share of the speedup settles a change that makes no difference.
 FINE = 0.03
+#: A half-width beyond this multiple of the speedup says nothing at all.
+WILD = 2.0
 #: Two-sided 95 % points of Student's t by degrees of freedom.
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
@@ -90,6 +92,7 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
         half = 1.96 * math.hypot(median_error(baseline.times), median_error(changed.times))
         note = f"{note} A single run: the interval is that of the steps within it.".strip()
     speedup = math.exp(difference)
+    half = min(half, 50.0)
     low, high = math.exp(difference - half), math.exp(difference + half)
     return WhatIf(
         change=changed.change,
@@ -122,6 +125,11 @@ def settled(baseline: Arm, arm: Arm) -> bool:
     return result.low > 1.0 or result.high < 1.0 or result.spread < FINE
 
 
+def _unsteady(result: WhatIf) -> str:
+    runs = "one run" if result.repeats == 1 else f"{result.repeats} runs"
+    return f"what-if {result.change}: {runs} too unsteady to tell anything; a larger --budget allows more"
+
+
 def answered(change: str, arms: dict[str, dict[str, Any]]) -> bool:
     """Say whether a child that tried changes itself has told what there is to tell of `change`."""
     if change not in arms or not arms[""]["medians"]:
@@ -145,7 +153,11 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
             if NOT_HERE not in raw["problem"]:
                 notes.append(f"what-if {change}: {raw['problem']}")
         elif raw["medians"]:
-            results.append(compare(baseline, Arm(change, raw["medians"], raw["times"])))
+            result = compare(baseline, Arm(change, raw["medians"], raw["times"]))
+            if result.spread > WILD:
+                notes.append(_unsteady(result))
+            else:
+                results.append(result)
         else:
             notes.append(f"what-if {change}: not tried, the budget was spent")
     return tuple(results), tuple(notes)
@@ -188,7 +200,9 @@ def explore(
     skipped = [arm.change for arm in waiting if not arm.medians]
     if skipped:
         notes.append(f"what-if {', '.join(skipped)}: not tried, the budget of {budget:g} s was spent")
-    return tuple(compare(baseline, arm) for arm in arms if arm.medians), tuple(notes)
+    results = [compare(baseline, arm) for arm in arms if arm.medians]
+    notes += [_unsteady(result) for result in results if result.spread > WILD]
+    return tuple(result for result in results if result.spread <= WILD), tuple(notes)
 
 
 def _add(arm: Arm, first: Report, report: Report | None) -> str:
