@@ -49,10 +49,12 @@ def parse(listing: Path) -> None:
 
 def check(paths: list[str]) -> None:
     """Check `paths` with all rules; the report goes nowhere."""
-    from tflint_gpu.cli import cli
+    from tflint_gpu.cli import main as command_line
 
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        cli.main([*CHECK, *paths], standalone_mode=False)
+    sys.argv = ["tflint-gpu", *CHECK, *paths]
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with quiet[0], quiet[1], contextlib.suppress(SystemExit):
+        command_line()
 
 
 def survivors(listing: Path, paths: list[str]) -> None:
