@@ -136,20 +136,20 @@ def test_python_between_two_eager_ops_runs_them_too(tmp_path: Path):
         host(
             {
                 "python": [
-                    at("train", 0, 20000, step_num=1),
+                    at("train", 0, 40000, step_num=1),
                     at("EagerExecute", 1000, 100, eager_op="MatMul", is_func=0),
                     at("EagerExecute", 1500, 100, eager_op="Relu", is_func=0),
                     at("EagerExecute", 1700, 400, eager_op="__inference_f", is_func=1),
                     at("EagerExecute", 2200, 100, eager_op="Sum", is_func=0),
-                    # Six milliseconds of something else.
-                    at("EagerExecute", 8300, 100, eager_op="Mul", is_func=0),
+                    # Thirty milliseconds of something else.
+                    at("EagerExecute", 32300, 100, eager_op="Mul", is_func=0),
                 ]
             }
         ),
     )
     assert found.eager.ops_per_step == 4
     # From the first op to the third but for the function, and the last.
-    assert found.eager.share == pytest.approx((1300 - 400 + 100) / 20000)
+    assert found.eager.share == pytest.approx((1300 - 400 + 100) / 40000)
 
 
 def test_a_step_ends_where_something_that_is_no_step_begins(tmp_path: Path):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from tflint_gpu.trace.evidence import Eager
 from tflint_gpu.trace.profile.host import CallEvent, HostTrace
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract
-from tflint_gpu.trace.profile.names import Kind
 from tflint_gpu.trace.profile.steps import host_spans
 
-#: Python that takes longer than this (5 ms, in ps) between two ops does something else than running ops.
-BREATH = 5_000_000_000
+#: Python that takes longer than this (25 ms, in ps) between two ops of a step does something else than run ops.
+#: An optimizer's distribution code alone takes several, and many times that on a busy machine.
+BREATH = 25_000_000_000
 
 
 def eager_of(hosts: Iterable[HostTrace]) -> Eager | None:
@@ -28,18 +29,22 @@ def eager_of(hosts: Iterable[HostTrace]) -> Eager | None:
             if not call.is_function and call.thread in threads and clip(inside, call.start, call.start + 1)
         ]
         ops += len(calls)
-        busy += length(subtract(_one_by_one(calls), _elsewhere(host)))
+        busy += length(subtract(_one_by_one(calls, [span.start for span in marked]), _elsewhere(host)))
         total += length(inside)
         steps += len(marked)
     return Eager(ops / steps, min(1.0, busy / total)) if steps and total else None
 
 
-def _one_by_one(calls: Sequence[CallEvent]) -> list[Interval]:
-    """Return when Python ran `calls`: from one op to the next where it did nothing else in between."""
+def _one_by_one(calls: Sequence[CallEvent], starts: Sequence[int]) -> list[Interval]:
+    """Return when Python ran `calls`: from one op to the next of a step; `starts` are those of the steps."""
     spans: list[Interval] = []
     for thread in {call.thread for call in calls}:
         mine = merge((call.start, call.end) for call in calls if call.thread == thread)
-        gaps = [(before[1], after[0]) for before, after in pairwise(mine) if after[0] - before[1] <= BREATH]
+        gaps = [
+            (before[1], after[0])
+            for before, after in pairwise(mine)
+            if after[0] - before[1] <= BREATH and bisect(starts, before[1]) == bisect(starts, after[0])
+        ]
         spans += [*mine, *gaps]
     return merge(spans)
 
@@ -47,5 +52,5 @@ def _one_by_one(calls: Sequence[CallEvent]) -> list[Interval]:
 def _elsewhere(host: HostTrace) -> list[Interval]:
     """Return when a whole function ran or input was waited for."""
     functions = [(call.start, call.end) for call in host.eager if call.is_function]
-    waits = [wait for (kind, _), found in host.waits.items() if kind is Kind.INPUT for wait in found]
-    return merge([*functions, *waits])
+    # Not the waits of other threads, which make batches while Python runs ops.
+    return merge([*functions, *host.draws])

@@ -82,6 +82,8 @@ class HostTrace:
     ops: list[OpEvent] = field(default_factory=list)
     eager: list[CallEvent] = field(default_factory=list)
     functions: list[CallEvent] = field(default_factory=list)
+    #: Where Python asked a dataset for its next element.
+    draws: list[Interval] = field(default_factory=list)
     #: Where an eager op or a function ran, without what prepared it.
     runs: list[Interval] = field(default_factory=list)
     stages: list[StageEvent] = field(default_factory=list)
@@ -247,6 +249,7 @@ class _Thread:
         op = str(stats.get("eager_op") or name.partition(": ")[2])
         if op.startswith(("IteratorGetNext", "MultiDeviceIteratorGetNext")):
             self.trace.add(Kind.INPUT, start, end, stats.get("group_id"))
+            self.trace.draws.append((start, end))
             return
         is_function = bool(stats.get("is_func")) or op.startswith("__")
         self.trace.eager.append(CallEvent(start, end, op, self.line.id, is_function))
