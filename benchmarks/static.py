@@ -149,8 +149,8 @@ def tables(paths: list[Path], rounds: int, name: str, folder: Path) -> str:
     heading = (
         f"{name}: {len(everything):,} files with {lines:,} lines of Python; {len(kept):,} of them with "
         f"{kept_lines:,} lines survive skipping. Python {platform.python_version()}, {os.cpu_count()} cores, load "
-        f"average {load[0]:.1f} before and {load[1]:.1f} after. Rounds: {rounds}, for start-up {STARTS}; shown is the "
-        f"one that took the least CPU time. Ratios are of CPU time."
+        f"average {load[0]:.1f} before and {load[1]:.1f} after. {rounds} rounds, {STARTS} for start-up; shown is "
+        f"the one that took the least CPU time. Ratios are of CPU time."
     )
     return "\n".join(
         [
