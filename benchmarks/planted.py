@@ -187,11 +187,11 @@ PLANTS = (
         + LOOP.replace(
             "    step(inputs, targets)\n",
             "    step(inputs, targets)\n    began = time.perf_counter()\n"
-            "    for row in x[:3]:\n        model.predict(row[np.newaxis], verbose=0)\n"
+            "    for row in x[:12]:\n        model.predict(row[np.newaxis], verbose=0)\n"
             '    note("cost", time.perf_counter() - began)\n    time.sleep(COST)\n',
         ),
         "single-sample-calls",
-        cost=80.0,
+        cost=200.0,
     ),
     Plant(
         "Python in the step",
