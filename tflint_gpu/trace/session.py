@@ -203,6 +203,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     if first["status"] == "crashed":
         problems.append(after_steps(first["error"]))
     reports = (first, best)
+    window = assemble.window_of(best, baseline.note, baseline.arms)
     facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
     # The second run of a short script prolongs one loop; the first one saw the whole program.
     facts["retraced"] = (first.get("facts") or {}).get("retraced", 0)
@@ -221,14 +222,14 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         made_at=assemble.now(),
         command=(*called, *job.arguments),
         environment=assemble.environment_of(best, profile.device if profile else None),
-        window=assemble.window_of(best, baseline.note, baseline.arms),
+        window=window,
         steps=assemble.per_step(profile.steps, best["steps_per_execution"]) if profile else (),
         sources={**first["sources"], **best["sources"]},
         executed={path: tuple(lines) for path, lines in first["executed"].items()},
         pipelines=locate_stages(profile.stages, [*best["chains"], *first["chains"]]) if profile else (),
         python_input=assemble.inputs_of(best) or assemble.inputs_of(first),
         functions=assemble.functions_of(reports),
-        callbacks=assemble.callbacks_of(best),
+        callbacks=assemble.callbacks_of(best, window),
         keras_calls=assemble.calls_of(first),
         eager=assemble.eager_of(reports, profile.eager if profile else None),
         placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
