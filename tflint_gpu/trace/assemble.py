@@ -182,7 +182,7 @@ def inputs_of(report: Report) -> tuple[PythonInput, ...]:
 
 
 def callbacks_of(report: Report, window: Window | None = None) -> tuple[CallbackCost, ...]:
-    """Return the user's Keras callbacks with what they cost of the step of `window`, which trials may have moved."""
+    """Return the user's Keras callbacks with their cost in the step of `window`, which trials may have moved."""
     times = step_times(report) if window else []
     factor = window.step_ms / statistics.median(times) if window and times and statistics.median(times) else 1.0
     return tuple(
