@@ -93,7 +93,7 @@ def _picked(value: Value | None) -> Picked | None:
     match value:
         case Subscript(base=base, key=key):
             inner = _picked(base)
-            return Picked(inner.arrays, _many(key)) if inner else None
+            return Picked(inner.arrays, inner.rows and _many(key)) if inner else None
         case Element(source=source):
             inner = _picked(source)
             return Picked(inner.arrays, rows=False) if inner else None

@@ -43,7 +43,7 @@ _SHORT = (
 class EpochBoundaryStall(Check):
     """Epochs of one or two steps in the code, and long pauses between epochs in a trace."""
 
-    needles: ClassVar[tuple[str, ...]] = ("steps_per_epoch", "batch_size", "from_tensors")
+    needles: ClassVar[tuple[str, ...]] = ("epochs",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield fits whose epochs are surely of one or two steps, where there are many of them."""

@@ -26,7 +26,7 @@ _LAYERS = ("keras.layers.Layer.__call__", "keras.Model.__call__")
 #: Calls that compute nothing on a device: they read, describe, or have no kernel for a GPU.
 _IDLE = ("tf.io.", "tf.data.", "tf.config.", "tf.random.set_", "tf.summary.", "tf.print", "tf.strings.",
          "tf.TensorSpec", "tf.TensorArray", "tf.Tensor.", "tf.Variable.", "tf.image.decode_", "tf.audio.",
-         "tf.compat.", "tf.nest.", "tf.debugging.", "tf.errors.", "tf.dtypes.", "tf.keras",
+         "tf.compat.", "tf.nest.", "tf.bitcast", "tf.debugging.", "tf.errors.", "tf.dtypes.", "tf.keras",
          "tf.device", "tf.function", "tf.range", "tf.train.", "tf.saved_model.", "tf.lookup.")  # fmt: skip
 
 _LAYER = (
