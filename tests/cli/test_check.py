@@ -87,6 +87,14 @@ def test_quieter_than_fail_on_is_reported_all_the_same(check: Check) -> None:
     assert "TFG602 run-eagerly-enabled info" in out
 
 
+def test_a_setting_makes_a_rule_louder_and_leaves_its_doubts_quiet(check: Check) -> None:
+    louder = ("--isolated", "--config", 'severity.tiny-batch = "error"', "--select", "tiny-batch")
+    small = SERIAL.replace("batch(256)", "batch(8)")
+    assert "tiny-batch error" in check(*louder, small=small)[1]
+    doubtful = "import os\n" + small.replace("batch(8)", "batch(int(os.environ.get('BATCH', 8)))")
+    assert "tiny-batch error" not in check(*louder, small=doubtful)[1]
+
+
 def test_hints_are_for_the_pedantic(check: Check) -> None:
     quiet = ("--config", 'severity.TFG602 = "hint"')
     assert check(*TWO, *quiet, eager=EAGER)[:2] == (0, "")

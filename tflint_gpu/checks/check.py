@@ -67,8 +67,10 @@ class Check:
     ) -> Finding:
         """Return a finding of this rule at `place`, as loud as the settings say unless `severity` lowers it.
 
-        A `severity` above the configured one is capped to it: the user's setting has the last word.
+        It lowers it where it is below the page's severity; a setting below that has the last word.
         """
+        if severity is None or severity >= self.page.severity:
+            severity = self.severity
         location = place if isinstance(place, Location) else place.location
         if not isinstance(place, Location) and not qualname:
             qualname = place.qualname
@@ -76,7 +78,7 @@ class Check:
             code=self.page.code,
             name=self.page.name,
             factor=self.page.factor,
-            severity=self.severity if severity is None else min(severity, self.severity),
+            severity=min(severity, self.severity),
             message=message,
             location=location,
             related=related,
