@@ -52,6 +52,10 @@ def test_no_script_at_all(tmp_path: Path) -> None:
     assert "name the script" in done.stderr
 
 
+def test_what_follows_the_module_is_its_own_as_with_python(tmp_path: Path) -> None:
+    assert "no such module" in refused(tmp_path, "-m", "nowhere.train", "--name", "x", "-m", "--steps")
+
+
 def test_an_interpreter_without_tensorflow(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import tensorflow as tf\n")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)

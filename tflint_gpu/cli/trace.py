@@ -38,7 +38,7 @@ ASKED_BY = {
     short_help="Run a script for a few steps and lint it in their light.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("-m", "module", metavar="MODULE", help="Trace a module, as `python -m` runs it.")
+@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as after `python -m`.")
 @click.option(
     "--python", default=sys.executable, help="The interpreter that has your TensorFlow.  [default: this one]"
 )
@@ -73,7 +73,7 @@ ASKED_BY = {
 @settings_options
 @output_options
 @click.argument("target", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
-def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
+def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     """Run SCRIPT with ARGS for a few dozen steps, measure what they wait for, and lint it with the evidence.
 
     SCRIPT is a Python file or a notebook. Nothing that it would save is written, and it is stopped once
@@ -84,14 +84,14 @@ def command(target: tuple[str, ...], module: str | None, **flags: Any) -> int:
     from tflint_gpu.trace.script import find_module, find_script
     from tflint_gpu.trace.session import TraceJob, trace_script
 
-    if module is None and not target:
-        raise click.UsageError("name the script to trace, or a module with -m")
-    script = find_module(module) if module is not None else find_script(target[0])
+    if not target:
+        raise click.UsageError("name the script to trace, or -m and a module")
+    script = find_module(target[0]) if module else find_script(target[0])
     settings = settings_from(flags, [str(script.path)])
     where = Path(flags["evidence_out"] or EVIDENCE)
     job = TraceJob(
         script,
-        target if module is not None else target[1:],
+        target[1:],
         python=flags["python"],
         warmup=flags["warmup"],
         window=flags["steps"],
