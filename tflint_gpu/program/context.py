@@ -85,9 +85,10 @@ class Region(Frame):
 
 @dataclass(slots=True, eq=False)
 class Activation(Frame):
-    """A call of a project function that is being followed."""
+    """A call of a project function that is being followed; `site` is where it is called, where a text does."""
 
     function: Function
+    site: Location | None = None
 
 
 @dataclass(slots=True, eq=False)

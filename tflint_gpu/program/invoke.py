@@ -128,7 +128,7 @@ def _merged(partial: Partial, site: Site) -> Site:
 def project_function(machine: Machine, state: State, function: Function, site: Site) -> Value:
     """Follow a function of the project."""
     machine.record(f"{function.module.name}:{function.qualname}", site, state, receiver=function.bound)
-    return machine.follow(function, site.args, site.kwargs, state.context, open_call=site.open)
+    return machine.follow(function, site.args, site.kwargs, state.context, open_call=site.open, site=site.location)
 
 
 # --- classes and objects

@@ -171,11 +171,12 @@ class Machine:
         *,
         open_call: bool = False,
         alone: bool = False,
+        site: Location | None = None,
     ) -> Value:
         """Run `function` with these arguments and return what it returns.
 
         `open_call` says that further arguments of unknown content are passed; `alone`, that nobody in the project
-        calls it, so that its arguments are unknown and its defaults soft.
+        calls it, so that its arguments are unknown and its defaults soft; `site` is the place of the call.
         """
         node = function.node
         if len(self.active) >= MAX_DEPTH or node in self.active:
@@ -191,7 +192,7 @@ class Machine:
             function.module,
             {},
             function.qualname,
-            context.inside(Activation(function.location, function)),
+            context.inside(Activation(function.location, function, site)),
             parent=function.closure,
             function=function,
             depth=len(self.active),

@@ -25,7 +25,7 @@ def test_compiling_inside_does_not_help_a_model_built_outside(analyse: Analyse) 
     assert len(named(analyse(text), RULE)) == 1
 
 
-def test_model_built_by_a_helper_in_another_module(analyse: Analyse) -> None:
+def test_stands_at_the_call_of_a_helper_in_another_module(analyse: Analyse) -> None:
     models = "import tensorflow as tf\ndef build():\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
     models += '    model.compile("adam", "mse")\n    return model\n'
     train = (
@@ -35,7 +35,20 @@ def test_model_built_by_a_helper_in_another_module(analyse: Analyse) -> None:
         "main()\n"
     )
     (finding,) = named(analyse({"models.py": models, "train.py": train}), RULE)
-    assert (finding.location.path, finding.location.line) == ("models.py", 3)
+    assert (finding.location.path, finding.location.line) == ("train.py", 5)
+
+
+def test_helper_that_is_defined_before_the_strategy_is_made(analyse: Analyse) -> None:
+    text = (
+        "import tensorflow as tf\n"
+        "def build():\n    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        "    model.compile('adam', 'mse')\n    return model\n"
+        "strategy = tf.distribute.MirroredStrategy()\n{}model = build()\n"
+        "model.fit(tf.zeros([4096, 8]), tf.zeros([4096, 1]), batch_size=512 * strategy.num_replicas_in_sync)\n"
+    )
+    (finding,) = named(analyse(text.format("")), RULE)
+    assert finding.location.line == 7
+    assert named(analyse(text.format("with strategy.scope():\n    ")), RULE) == []
 
 
 def test_a_step_that_no_strategy_runs(analyse: Analyse) -> None:

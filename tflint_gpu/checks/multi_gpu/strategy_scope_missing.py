@@ -44,10 +44,12 @@ class StrategyScopeMissing(Check):
             strategy = next((call for call in made if _meant_for(call, model, program)), None)
             if strategy is None or model in inside or any(_near(strategy, other) for other in inside):
                 continue
+            place = _built(model, strategy)
             yield self.at(
-                model.call or model.location,
+                place,
                 "The strategy does not see this model: it is built outside strategy.scope(), so one GPU trains "
                 "and the others idle. Build and compile it inside.",
+                qualname=model.call.qualname if model.call and place == model.call.location else strategy.qualname,
                 related=(Related(strategy.location, "the strategy"),),
             )
         if inside and made:
@@ -80,13 +82,31 @@ def _near(strategy: Call, model: Model) -> bool:
 
 def _meant_for(strategy: Call, model: Model, program: Program) -> bool:
     """Say whether the strategy is made first, in the code that then trains the model or leads to it."""
-    if model.call is None or (_near(strategy, model) and _position(strategy) > _position(model.call)):
+    if model.call is None:
+        return False
+    built = _built(model, strategy)
+    if built.path == strategy.location.path and _position(strategy) > _place(built):
         return False
     return any(
         run.model is model and run.location.path == strategy.location.path and _sees(strategy, run.context)
         for run in program.runs
         if _place(run.location) > _position(strategy)
     )
+
+
+def _built(model: Model, strategy: Call) -> Location:
+    """Return where the code that makes the strategy builds `model`: its call of a helper, if it has one.
+
+    The helper is innocent: it is that call that belongs inside the scope.
+    """
+    assert model.call is not None
+    makers = [id(frame) for frame in strategy.context.activations]
+    frames = model.call.context.activations
+    for index, frame in enumerate(frames):
+        outer = [id(other) for other in frames[index + 1 :]]
+        if outer == makers and frame.site is not None and frame.site.path == strategy.location.path:
+            return frame.site
+    return model.call.location
 
 
 def _sees(strategy: Call, context: Context) -> bool:
