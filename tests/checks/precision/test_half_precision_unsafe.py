@@ -81,3 +81,27 @@ def test_scaling_behind_a_switch_counts(analyse: Analyse) -> None:
         "    opt.apply", "    if opt.name == 'scaled':\n        loss = opt.get_scaled_loss(loss)\n    opt.apply"
     )
     assert named(analyse(text), NAME) == []
+
+
+def test_output_behind_layers_that_a_loop_repeats(analyse: Analyse) -> None:
+    functional = (
+        "import tensorflow as tf\n"
+        "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n"
+        "i = tf.keras.Input((64,))\nx = i\n"
+        "for _ in range(6):\n    x = tf.keras.layers.Dense(512)(x)\n"
+        "o = tf.keras.layers.Dense(8, activation='softmax')(x)\n"
+        "m = tf.keras.Model(i, o)\nm.compile('adam', 'mse')\nm.fit(tf.zeros((4096, 64)), tf.zeros((4096, 8)))\n"
+    )
+    (found,) = named(analyse(functional), NAME)
+    assert found.location.line == 7
+    added = (
+        "import tensorflow as tf\n"
+        "tf.keras.mixed_precision.set_global_policy('mixed_float16')\n"
+        "m = tf.keras.Sequential()\n"
+        "for n in sizes():\n    m.add(tf.keras.layers.Dense(n))\n"
+        "m.add(tf.keras.layers.Dense(8, activation='softmax'))\n{}"
+        "m.compile('adam', 'mse')\nm.fit(tf.zeros((4096, 64)), tf.zeros((4096, 8)))\n"
+    )
+    (found,) = named(analyse(added.format("")), NAME)
+    assert found.location.line == 6
+    assert named(analyse(added.format("if extra():\n    m.add(tf.keras.layers.Dense(2))\n")), NAME) == []

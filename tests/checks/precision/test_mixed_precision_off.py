@@ -80,3 +80,18 @@ def test_judged(rule: Callable[[str], Check], evidence: Evidence, verdict: Verdi
     if verdict is Verdict.CONFIRMED:
         assert judged is not None
         assert judged.severity is Severity.WARNING
+
+
+def test_blocks_that_a_loop_repeats(analyse: Analyse) -> None:
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras import layers\n"
+        "def build(depth={}):\n"
+        "    i = layers.Input((64, 768))\n    x = i\n"
+        "    for _ in range(depth):\n"
+        "        x = layers.Add()([x, layers.MultiHeadAttention(12, 64)(x, x)])\n"
+        "    return tf.keras.Model(i, layers.Dense(10)(x))\n"
+        "m = build()\nm.compile('adam', 'mse')\n"
+        "m.fit(tf.zeros((4096, 64, 768)), tf.zeros((4096, 64, 10)))\n"
+    )
+    assert len(named(analyse(text.format(12)), RULE)) == 1
+    assert named(analyse(text.format(1)), RULE) == []

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Const, External, Produced, Value
+from tflint_gpu.program.values import Const, External, Produced, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call
-    from tflint_gpu.program.views import Program
+    from tflint_gpu.program.views import Model, Program
 
 POLICY = "keras.mixed_precision.set_global_policy"
 POLICIES = ("keras.mixed_precision.Policy", "keras.DTypePolicy", "keras.dtype_policies.DTypePolicy")
@@ -54,10 +54,9 @@ class HalfPrecisionUnsafe(Check):
 
     def _outputs(self, program: Program, mixed: Call) -> Iterator[Finding]:
         for model in program.models:
-            layers = [call for call in model.layers if not call.callee.endswith((".Input", ".InputLayer"))]
-            if not (model.trained and model.complete and layers):
+            last = _last_layer(model, program) if model.trained else None
+            if last is None:
                 continue
-            last = layers[-1]
             activation = _activation(last)
             if activation in _OUTPUTS and last.argument("dtype") is None:
                 yield self.at(
@@ -81,6 +80,26 @@ class HalfPrecisionUnsafe(Check):
                 "float16; wrap the optimizer in LossScaleOptimizer and scale the loss",
                 related=(Related(mixed.location, "the policy"),),
             )
+
+
+def _last_layer(model: Model, program: Program) -> Call | None:
+    """Return the layer that gives the result of `model`, also where a loop leaves the number of others open."""
+    layers = [call for call in model.layers if not call.callee.endswith((".Input", ".InputLayer"))]
+    if model.complete:
+        return layers[-1] if layers else None
+    if model.call is None:
+        return None
+    last: Value | None = None
+    if model.kind == "functional":
+        outputs = model.call.argument("outputs")
+        origin = outputs.origin if isinstance(outputs, Tensor) else None
+        if origin is not None and origin.context.certain_since(model.call.context):
+            last = origin.receiver
+    elif model.kind == "sequential":
+        added = [call for call in program.calls_to("keras.Sequential.add") if call.receiver is model]
+        if added and added[-1].args and added[-1].context.certain_since(model.call.context):
+            last = added[-1].args[0]
+    return last.call if isinstance(last, Produced) else None
 
 
 def _policy(value: Value | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -82,14 +83,22 @@ def _is_large(model: Model) -> bool:
         return True
     wide = 0
     for layer in model.layers:
+        times = _times(layer, model)
         name = layer.callee.rpartition(".")[2]
         if name in ("Conv2D", "Conv3D", "Conv2DTranspose", "Conv3DTranspose"):
-            wide += _width(layer, "filters") >= _WIDE
+            wide += times * (_width(layer, "filters") >= _WIDE)
         elif name in ("Dense", "EinsumDense"):
-            wide += _width(layer, "units") >= _WIDE_DENSE
+            wide += times * (_width(layer, "units") >= _WIDE_DENSE)
         elif name == "MultiHeadAttention":
-            wide += _width(layer, "num_heads") * _width(layer, "key_dim", 1) >= _WIDE
+            wide += times * (_width(layer, "num_heads") * _width(layer, "key_dim", 1) >= _WIDE)
     return wide >= _MANY
+
+
+def _times(layer: Call, model: Model) -> int:
+    """Return how often a loop makes `layer` again for one model; two where the rounds are not known."""
+    around = set(map(id, model.call.context)) if model.call else set()
+    rounds = (loop for loop in layer.context.loops if id(loop) not in around and not loop.unrolled)
+    return math.prod(loop.count if loop.count is not None else 2 for loop in rounds)
 
 
 def _width(layer: Call, name: str, position: int = 0) -> int:
