@@ -34,6 +34,7 @@ def severities(analyse: Analyse, pipeline: str, fit: str = "") -> list[Severity]
     ("pipeline", "severity"),
     [
         ("ds.batch(64).shuffle(100).prefetch(2)", Severity.WARNING),
+        ("tfds.load('x', split='train').batch(64).shuffle(100).prefetch(2)", Severity.WARNING),
         ("ds.padded_batch(64).shuffle(100).prefetch(2)", Severity.INFO),
         ("ds.repeat().cache().shuffle(100).batch(64)", Severity.WARNING),
         ("ds.repeat(5).shuffle(100).batch(64)", Severity.INFO),
@@ -56,6 +57,9 @@ def test_order_costs(analyse: Analyse, pipeline: str, severity: Severity) -> Non
         pytest.param("ds.batch(64).rebatch(32)", id="rebatch"),
         pytest.param("tf.keras.utils.image_dataset_from_directory('d').cache().shuffle(9)", id="directory loader"),
         pytest.param("tfds.load('x', split='train', batch_size=64).shuffle(9)", id="tfds"),
+        pytest.param(
+            "tfds.load('x', split='train', shuffle_files=True).batch(64).shuffle(9)", id="shuffled shards"
+        ),
         pytest.param("ds.repeat(1).shuffle(100).batch(64)", id="once"),
         pytest.param("ds.repeat(steps).cache().shuffle(100).batch(64)", id="unknown count"),
         pytest.param("ds.batch(1).shuffle(100)", id="batches of one"),

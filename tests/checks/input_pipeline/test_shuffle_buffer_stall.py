@@ -80,3 +80,14 @@ def test_judged_by_the_first_step_of_an_epoch(
 def test_one_epoch_tells_nothing(rule: Callable[[str], Check]) -> None:
     check = rule("shuffle-buffer-stall")
     assert check.judge(finding_at(check, 7), evidence_of(step_ms=10.0)) is None
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("tf.float32", 1), ("tf.uint8", 0)])
+def test_size_of_records_that_are_given_a_shape(analyse: Analyse, dtype: str, count: int) -> None:
+    text = HEAD + (
+        "def parse(r):\n"
+        f"    return tf.reshape(tf.io.decode_raw(r, {dtype}), (64, 128, 128, 1))\n"
+        "ds = tf.data.TFRecordDataset(files, num_parallel_reads=8)\n"
+        "ds = ds.map(parse, num_parallel_calls=tf.data.AUTOTUNE).shuffle(300)" + TAIL
+    )
+    assert len(named(analyse(text), NAME)) == count

@@ -86,9 +86,17 @@ def _batches_shuffled(earlier: list[Stage], later: tuple[Stage, ...]) -> Stage |
             joined = stage if literal(stage.call.argument("batch_size")) != 1 else None
         elif stage.op in ("unbatch", "flat_map", "interleave", "window", "group_by_window", "apply"):
             joined = None
-        elif stage.op in ("shuffle", "list_files") or stage.op in BATCHING_SOURCES or stage.op == "tfds":
+        elif stage.op in ("shuffle", "list_files") or stage.op in BATCHING_SOURCES or _shuffles_files(stage):
             return None
     return joined
+
+
+def _shuffles_files(stage: Stage) -> bool:
+    """Say whether TFDS may read its shards in random order: only on demand."""
+    if stage.op != "tfds":
+        return False
+    asked = stage.call.argument("shuffle_files")
+    return stage.call.open or not (asked is None or literal(asked) is False)
 
 
 def _rebatched(stage: Stage, earlier: list[Stage]) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.sizes import sizes_of
+from tflint_gpu.checks.sizes import WIDTHS, sizes_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
-from tflint_gpu.program.values import Items, Operation, Produced, Stage, Tensor, Value, constant
+from tflint_gpu.program.values import External, Items, Operation, Produced, Stage, Tensor, Value, constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program
@@ -112,7 +112,7 @@ def _decoding_stage(before: tuple[Stage, ...]) -> Stage | None:
 
 
 def _element_bytes(before: tuple[Stage, ...]) -> int | None:
-    """Return the bytes of one element: what the last resize makes, or a row of a literal array."""
+    """Return the bytes of one element: what the last resize or reshape makes, or a row of a literal array."""
     if any(stage.op in (*_SETTLES, "window", "unbatch", "zip") for stage in before):
         return None
     if size := next(filter(None, (_resized(stage) for stage in reversed(before))), None):
@@ -126,7 +126,7 @@ def _element_bytes(before: tuple[Stage, ...]) -> int | None:
 
 
 def _resized(stage: Stage) -> int | None:
-    """Return the bytes of a three-channel float image of the literal size that `stage` resizes to."""
+    """Return the bytes of what `stage` makes: a float image of a literal size, or a literal shape given last."""
     for call in reversed(stage.calls):
         if call.callee in ("tf.image.resize", "tf.image.resize_with_pad", "tf.image.resize_with_crop_or_pad"):
             size = call.argument("size", 1)
@@ -135,7 +135,30 @@ def _resized(stage: Stage) -> int | None:
             whole = [side for side in sides if isinstance(side, int)]
             if len(whole) == 2:
                 return math.prod(whole) * 3 * 4
+        if call.callee in ("tf.reshape", "tf.ensure_shape", "tf.Tensor.set_shape"):
+            shape = call.argument("shape", 0 if call.callee.endswith("set_shape") else 1)
+            dims = [constant(dim) for dim in shape.items] if isinstance(shape, Items) else _dimensions(shape)
+            known = [dim for dim in dims if isinstance(dim, int) and dim > 0]
+            if known and len(known) == len(dims):
+                return math.prod(known) * _width(stage)
     return None
+
+
+def _dimensions(shape: Value | None) -> list[object]:
+    value = constant(shape)
+    return list(value) if isinstance(value, (tuple, list)) else []
+
+
+def _width(stage: Stage) -> int:
+    """Return the bytes per number of what `stage` decodes or casts to last; one where nothing tells."""
+    for call in reversed(stage.calls):
+        position = {"tf.cast": 1, "tf.io.decode_raw": 1, "tf.image.convert_image_dtype": 1}.get(call.callee)
+        if position is not None:
+            asked = call.argument("dtype" if call.callee != "tf.io.decode_raw" else "out_type", position)
+            return WIDTHS.get(
+                asked.name.rpartition(".")[2] if isinstance(asked, External) else str(constant(asked)), 1
+            )
+    return 1
 
 
 def _starts_in_memory(before: tuple[Stage, ...]) -> bool:
