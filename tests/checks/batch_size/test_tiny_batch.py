@@ -117,6 +117,20 @@ def test_is_silent_on(analyse: Analyse, rest: str) -> None:
     assert found(analyse, rest) == []
 
 
+def test_gradients_that_add_up_over_batches(analyse: Analyse) -> None:
+    loop = (
+        "optimizer = keras.optimizers.Adam()\n"
+        "total = [tf.Variable(tf.zeros_like(v)) for v in vision.trainable_variables]\n"
+        "@tf.function\ndef add(x, y):\n    with tf.GradientTape() as tape:\n"
+        "        loss = tf.reduce_mean(vision(x, training=True) - y)\n"
+        "    for t, g in zip(total, tape.gradient(loss, vision.trainable_variables)):\n        t.assign_add(g)\n"
+        "@tf.function\ndef apply():\n    optimizer.apply_gradients(zip(total, vision.trainable_variables))\n"
+        "for i, (x, y) in enumerate(ds.batch(4).prefetch(2)):\n    add(x, y)\n{}"
+    )
+    assert found(analyse, loop.format("    if (i + 1) % 16 == 0:\n        apply()\n")) == []
+    assert len(found(analyse, loop.format("    apply()\n"))) == 1
+
+
 def test_finding_stands_where_the_size_is_set(analyse: Analyse) -> None:
     rest = "small_batches = ds.batch(2)\nvision.fit(small_batches, epochs=3)"
 

@@ -209,7 +209,15 @@ def _deliberate(run: TrainingRun) -> bool:
         return True
     if any(drives_environment(loop) for loop in run.context.all_loops):
         return True
+    if run.loop is not None and any(_applies_now_and_then(call) for call in run.loop.calls):
+        return True
     return run.model is not None and any(_accumulates(call) for call in run.model.compiles)
+
+
+def _applies_now_and_then(call: Call) -> bool:
+    """Say whether gradients are applied every so many batches only: they add up in between."""
+    applies = call.callee.endswith((".apply_gradients", ".apply"))
+    return applies and any(guard.kind == "periodic" and not guard.negated for guard in call.context.all_guards)
 
 
 def _accumulates(compiling: Call) -> bool:
