@@ -148,3 +148,19 @@ def test_found_again_by_name_where_the_call_is_reported(rule: Callable[[str], Ch
     assert judged is not None
     assert judged.verdict is Verdict.CONFIRMED
     assert check.judge(finding_at(check, 40, name="other"), evidence_of(functions=(_traced(19),))) is None
+
+
+def test_quiet_for_a_function_made_once_an_epoch(analyse: Analyse) -> None:
+    text = SETUP + (
+        "def run_epoch():\n"
+        "    @tf.function\n"
+        "    def forward(x):\n"
+        "        return model(x)\n"
+        "    for x, y in ds:\n"
+        "        forward(x)\n"
+        "for epoch in range({}):\n"
+        "    run_epoch()\n"
+    )
+    (found,) = named(analyse(text.format(40)), RULE)
+    assert (found.severity, found.location.line) == (Severity.INFO, line_of(text, "@tf.function"))
+    assert named(analyse(text.format(2)), RULE) == []

@@ -82,3 +82,13 @@ def test_refuted_where_the_step_was_compiled_anyway(rule: Callable[[str], Check]
     judged = check.judge(finding_at(check, 3), evidence_of(facts={"jit": True}))
     assert judged is not None
     assert judged.verdict is Verdict.REFUTED
+
+
+def test_an_explicit_no_to_a_model_with_a_layer_of_its_own_is_info(analyse: Analyse) -> None:
+    text = SETUP + (
+        "class Scale(tf.keras.layers.Layer):\n    def call(self, x):\n        return 2 * x\n"
+        "net = tf.keras.Sequential([tf.keras.layers.Dense(512), Scale(), tf.keras.layers.Dense(1)])\n"
+        "net.compile('adam', 'mse', jit_compile=False)\nnet.fit(ds)\n"
+    )
+    (finding,) = named(analyse(text), RULE)
+    assert (finding.severity, finding.location.line) == (Severity.INFO, line_of(text, "jit_compile"))

@@ -38,11 +38,15 @@ class FunctionRetracing(Check):
         for function in program.functions:
             if function.made.context.debug:
                 continue
-            if (loop := _made_anew(function)) is not None:
+            if (made := _made_anew(function)) is not None:
+                loop, reused = made
+                use = "used for that round alone" if reused else "never reused"
                 yield self.at(
                     function.made,
-                    "A new tf.function is made in every round, so each is traced again and never reused: "
+                    f"A new tf.function is made in every round, so each is traced again and {use}: "
                     "the GPU waits for tracing. Make it once, outside.",
+                    # One trace for the many steps of an epoch is seldom what the GPU waits for most.
+                    severity=Severity.INFO if reused else None,
                     related=(Related(loop.location, "this loop makes it again and again"),),
                     name=_name_of(function),
                 )
@@ -103,8 +107,8 @@ class FunctionRetracing(Check):
         return weigh(share, "tracing_share", "trace: tracing and building graphs", *figures)
 
 
-def _made_anew(function: GraphFunction) -> Loop | None:
-    """Return the loop that makes the function again in every round and calls what it made only in that round."""
+def _made_anew(function: GraphFunction) -> tuple[Loop, bool] | None:
+    """Return the loop that makes the function again every round, and whether a round calls it more than once."""
     made = function.made.context
     if not function.calls or is_memoised(function.made):
         return None
@@ -122,8 +126,8 @@ def _made_anew(function: GraphFunction) -> Loop | None:
             if frame is loop:
                 break
             if isinstance(frame, Loop):
-                return None
-    return loop
+                return loop, True
+    return loop, False
 
 
 def _changing_numbers(call: Call) -> Iterator[int | str]:
