@@ -21,7 +21,6 @@ from tflint_gpu.program.values import (
     Produced,
     Subscript,
     Value,
-    constant,
 )
 from tflint_gpu.program.views import Program
 
@@ -118,7 +117,8 @@ def _made(call: Call) -> Picked | None:
     if name.endswith(_KEEPING_METHODS) and call.receiver is not None:
         return _picked(call.receiver)
     if name in _ARRAYS or name.startswith(_MADE):
-        in_memory = call.argument("mmap_mode", 1) is None or constant(call.argument("mmap_mode", 1)) is None
+        mapped = call.argument("mmap_mode", 1) if name == "numpy.load" else None
+        in_memory = mapped is None or (isinstance(mapped, Const) and mapped.value is None)
         return Picked((call,), rows=True) if in_memory and not call.context.region else None
     return None
 

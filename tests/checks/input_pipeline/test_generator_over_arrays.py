@@ -78,6 +78,11 @@ def test_table_rows_count(analyse: Analyse) -> None:
     ) == [Severity.WARNING]
 
 
+def test_arrays_made_in_the_program_count(analyse: Analyse) -> None:
+    made = 'z = np.random.rand(1000, 8).astype("float32")\n'
+    assert of(analyse, made + fed("for a, b in zip(z, z[:, 0]):\n    yield a, b")) == [Severity.WARNING]
+
+
 def test_pydataset_that_slices_is_info(analyse: Analyse) -> None:
     code = """\
 class Slices(tf.keras.utils.PyDataset):

@@ -35,7 +35,7 @@ def rows():
 def slices():
     while True:
         for i in range(0, len(x), 256):
-            yield x[i : i + 256], y[i : i + 256]
+            yield mixed(x[i : i + 256]), y[i : i + 256]
 
 
 def walks():
@@ -205,7 +205,7 @@ class Files(Base):
 class Slices(Base):
     def epoch(self):
         for i in range(0, len(x), 256):
-            yield x[i : i + 256], y[i : i + 256]
+            yield mixed(x[i : i + 256]), y[i : i + 256]
 
 
 model.fit(Files().endless(), steps_per_epoch=16, epochs=3)
