@@ -201,11 +201,16 @@ def changes_every_round(value: Value | None, loop: Loop) -> bool:
             return is_tensor(inner) or changes_every_round(inner, loop)
         case Operation(operator=operator, operands=parts) if operator in _ARITHMETIC:
             return any(changes_every_round(part, loop) for part in parts)
+        case Produced(call=call) if call.callee in _FUNCTIONS:
+            return any(changes_every_round(part, loop) for part in call.args)
         case Produced(call=call):
             return call.callee in _NEW_NUMBERS
         case _:
             return False
 
+
+#: Functions of a number that give another float for another argument, but for a few values.
+_FUNCTIONS = tuple(f"math.{name}" for name in ("cos", "sin", "tan", "exp", "log", "sqrt", "pow", "log10", "log2"))
 
 #: Arithmetic that gives another number for another operand; a remainder or a quotient may not.
 _ARITHMETIC = ("+", "-", "*", "/", "**")

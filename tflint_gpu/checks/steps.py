@@ -153,10 +153,15 @@ def slices_by(value: Value, loop: Loop) -> bool:
         if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
             base, key = part.parents
             if isinstance(base, Tensor) and _drawn_by(key, loop):
-                cut = isinstance(key, Items) and any(isinstance(inner, Operation) for inner in key.items)
+                cut = isinstance(key, Items) and any(_spans(inner) for inner in key.items)
                 if cut or made_by_op(base) or _counts_by_shape(loop) or (loop.count or 0) > _LONGEST_LIST:
                     return True
     return False
+
+
+def _spans(key: Value) -> bool:
+    """Say whether part of a subscript is a slice or an ellipsis: only a tensor takes it beside another index."""
+    return isinstance(key, Operation) or (isinstance(key, Const) and key.value is Ellipsis)
 
 
 #: A model has fewer outputs, and a layer fewer inputs, than this.

@@ -22,9 +22,9 @@ def test_call_form_in_a_loop(analyse: Analyse) -> None:
     assert finding.location.line == line_of(text, "tf.function")
 
 
-@pytest.mark.parametrize("argument", ["float(step)", "step + 1", "0.1 * step"])
+@pytest.mark.parametrize("argument", ["float(step)", "step + 1", "0.1 * step", "math.cos(0.1 * step)"])
 def test_numbers_computed_from_the_round(analyse: Analyse, argument: str) -> None:
-    text = SETUP + SCALED + f"for step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
+    text = SETUP + SCALED + f"import math\nfor step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
 
 

@@ -35,6 +35,11 @@ def test_statement_over_slices_may_be_a_recurrence(analyse: Analyse) -> None:
     assert told(analyse, body) == [(7, Severity.INFO)]
 
 
+def test_channel_behind_an_ellipsis(analyse: Analyse) -> None:
+    body = "total = 0.0\nfor c in range(21):\n    total += tf.reduce_sum(x[..., c])\nreturn x + total"
+    assert told(analyse, body) == [(7, Severity.INFO)]
+
+
 def test_few_rounds_are_no_loop(analyse: Analyse) -> None:
     assert told(analyse, "return tf.stack([tf.nn.softmax(x[:, i]) for i in range(4)])") == []
 
