@@ -146,6 +146,7 @@ def test_options_must_be_of_the_kind_of_their_default(
         ("selct = []", "unknown key 'selct'; did you mean 'select'"),
         ("target-version = 3", "unknown key 'target-version'"),
         ('select = ["missing-prefech"]', "unknown rule 'missing-prefech'; did you mean 'missing-prefetch'"),
+        ('select = ["TFG2001"]', "unknown rule 'TFG2001'; did you mean 'TFG20"),
         ('ignore = "TFG101"', "must be a list of strings"),
         ("tensorflow = 2.10", r"version in quotes"),
         ('tensorflow = "newest"', "version in quotes"),
@@ -161,6 +162,15 @@ def test_what_is_wrong_is_named_with_the_file_and_the_remedy(tmp_path: Path, tex
         settings(tmp_path, text)
     assert str(caught.value).startswith(str(tmp_path / "pyproject.toml"))
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_of_nearly_the_right_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tflint_gpu]\nselect = ["TFG101"]\n')
+    with pytest.raises(UserError, match=r"did you mean \[tool\.tflint-gpu\]"):
+        load_settings(tmp_path, {})
+    (tmp_path / "tflint-gpu.toml").write_text('[tool.tflint-gpu]\nselect = ["TFG101"]\n')
+    with pytest.raises(UserError, match=r"'tool'; write the keys without \[tool\.tflint-gpu\]"):
+        load_settings(tmp_path, {})
 
 
 def test_torn_toml_is_told_but_only_where_it_is_ours(tmp_path: Path) -> None:

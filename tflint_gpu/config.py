@@ -113,8 +113,9 @@ def nearest(word: str, known: Sequence[str]) -> str:
     """Return ``; did you mean …?`` for the known word most like `word`, "" where none is."""
     import difflib
 
-    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 
 def load_settings(start: Path, flags: Mapping[str, Any], *, isolated: bool = False) -> Settings:
@@ -176,8 +177,11 @@ def find_config(start: Path) -> tuple[Path, dict[str, Any]] | None:
         if own.is_file():
             return own, _load_toml(own)
         shared = folder / "pyproject.toml"
-        if shared.is_file() and b"tflint-gpu" in _bytes(shared):
-            table = _load_toml(shared).get("tool", {}).get("tflint-gpu")
+        if shared.is_file() and any(name in _bytes(shared) for name in (b"tflint-gpu", b"tool.tflint_gpu")):
+            tools = _load_toml(shared).get("tool", {})
+            if "tflint_gpu" in tools:
+                raise UserError(f"{shared}: unknown table [tool.tflint_gpu]; did you mean [tool.tflint-gpu]?")
+            table = tools.get("tflint-gpu")
             if table is not None:
                 if not isinstance(table, dict):
                     raise UserError(f"{shared}: tool.tflint-gpu must be a table")
@@ -247,7 +251,8 @@ def _read_table(table: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in KEYS:
-            raise UserError(f"{where}: unknown key {key!r}{nearest(key, KEYS)}")
+            hint = "; write the keys without [tool.tflint-gpu] here" if key == "tool" else nearest(key, KEYS)
+            raise UserError(f"{where}: unknown key {key!r}{hint}")
         values[key.replace("-", "_")] = _READERS[key](value, f"{where}: {key}", root)
     return values
 
@@ -275,11 +280,11 @@ def _reference(word: str, where: str) -> str:
 
 
 def rule_names() -> list[str]:
-    """Return every word that names rules: names, codes in lower case, factors and ``all``."""
+    """Return every word that names rules: names, codes, factors and ``all``."""
     from tflint_gpu.checks.pages import FACTORS, all_pages
 
     pages = all_pages()
-    return [*(p.name for p in pages), *(p.code.lower() for p in pages), *FACTORS, ALL]
+    return [*(p.name for p in pages), *(p.code for p in pages), *FACTORS, ALL]
 
 
 def _globs(value: Any, where: str, root: Path) -> tuple[Globs, ...]:

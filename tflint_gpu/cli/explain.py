@@ -17,6 +17,6 @@ def command(rule: str) -> None:
     word = rule.lower()
     page = next((page for page in pages if word in (page.name, page.code.lower())), None)
     if page is None:
-        known = [*(p.name for p in pages), *(p.code.lower() for p in pages)]
+        known = [*(p.name for p in pages), *(p.code for p in pages)]
         raise UserError(f"no rule {rule!r}{nearest(rule, known) or '; see `tflint-gpu rules`'}")
     click.echo(page.text(), nl=False)

@@ -80,7 +80,7 @@ def _on_suppressions(result: LintResult, settings: Settings) -> Iterator[str]:
     for suppression, rule in unused:
         cell = f":cell {suppression.cell}" if suppression.cell is not None else ""
         where = f"{suppression.path}{cell}:{suppression.line}"
-        if rule and rule.lower() not in known:
+        if rule and rule.lower() not in map(str.lower, known):
             yield f"{where}: unknown rule {rule!r} in a suppression{nearest(rule, known)}"
         elif not rule or any(closeness(page, (rule,)) for page in statically):
             yield f"{where}: this suppression{f' of {rule}' if rule else ''} silences nothing; remove it"
