@@ -43,6 +43,8 @@ def test_what_is_no_script(tmp_path: Path) -> None:
     assert "binary" in refused(tmp_path, "binary.py")
     assert "not a notebook" in refused(tmp_path, "empty.ipynb")
     assert "no such module" in refused(tmp_path, "-m", "nowhere.train")
+    (tmp_path / "whole").mkdir()
+    assert "a package without __main__.py" in refused(tmp_path, "-m", "whole")
     assert not (tmp_path / ".tflint-gpu").exists()
 
 
@@ -79,6 +81,8 @@ def test_scripts_that_never_get_to_a_step(tmp_path: Path) -> None:
     (tmp_path / "hang.py").write_text("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n")
     crash = refused(tmp_path, "crash.py")
     assert "crashed before its first step at crash.py:4: JSONDecodeError" in crash
+    (tmp_path / "part.py").write_text("from . import crash\n")
+    assert "trace it as a module: -m" in refused(tmp_path, "part.py")
     assert "never imported TensorFlow" in refused(tmp_path, "idle.py")
     assert "arguments are required: data" in refused(tmp_path, "usage.py")
     hang = refused(tmp_path, "--deadline", "2", "hang.py")

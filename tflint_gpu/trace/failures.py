@@ -29,9 +29,12 @@ def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
     status = report.get("status")
     if status == "crashed":
         error = report["error"]
+        remedy = "it must run by itself before it can be traced"
+        if "attempted relative import with no known parent package" in error["text"]:
+            remedy = "trace it as a module: -m and its dotted name, from the folder that holds the package"
         return UserError(
             f"{name}: crashed before its first step{at(error.get('spot'))}: "
-            f"{error['type']}: {_short(error['text'])}; it must run by itself before it can be traced"
+            f"{error['type']}: {_short(error['text'])}; {remedy}"
         )
     if status == "deadline":
         return UserError(

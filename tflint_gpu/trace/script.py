@@ -67,6 +67,8 @@ def find_module(name: str) -> Script:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
+            if spec is None:
+                raise UserError(f"-m {name}: a package without __main__.py; name the module in it that trains")
     except (ImportError, ValueError):
         spec = None
     finally:
