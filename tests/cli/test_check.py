@@ -211,6 +211,9 @@ def test_an_output_that_cannot_be_written_is_told(check: Check, tmp_path: Path) 
     status, _, err = check(*TWO, "--output", "json:file/report.json", eager=EAGER)
     assert status == 2
     assert "file/report.json: cannot be written" in err
+    status, _, err = check(*TWO, "--output", "json:-")
+    assert status == 2
+    assert "--output-format json" in err
 
 
 def test_statistics_count_instead_of_listing(check: Check) -> None:
@@ -218,6 +221,9 @@ def test_statistics_count_instead_of_listing(check: Check) -> None:
     rows = [line.split() for line in out.splitlines()]
     assert rows[1] == ["2", "TFG602", "run-eagerly-enabled", "error"]
     assert rows[2][:3] == ["1", "TFG101", "missing-prefetch"]
+    status, out, err = check(*TWO, "--statistics", "--output-format", "json")
+    assert (status, out) == (2, "")
+    assert "--output FORMAT:FILE" in err
 
 
 def test_diff_shows_and_writes_nothing(check: Check, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[s
         form, _, file = value.partition(":")
         if not file or form not in FORMATS:
             raise click.BadParameter(f"{value!r} is not FORMAT:FILE with a format of {', '.join(FORMATS)}")
+        if file == "-":
+            raise click.BadParameter(f"{value!r}: standard output takes its format from --output-format {form}")
         outputs.append(Output(form, Path(file)))
     return tuple(outputs)
 
