@@ -47,7 +47,9 @@ def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: An
     A path of - reads one file from standard input. Needs neither TensorFlow nor a GPU.
     """
     if flags["statistics"] and flags["output_format"] not in (None, "full", "concise"):
-        raise click.UsageError("--statistics prints a table; a report in another format goes to --output FORMAT:FILE")
+        raise click.UsageError(
+            "--statistics prints a table; a report in another format goes to --output FORMAT:FILE"
+        )
     if flags["show_settings"]:
         return _show_settings(paths, flags)
     named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
