@@ -105,3 +105,30 @@ def test_judged_by_the_wait_for_input(rule: Callable[[str], Check], wait: float,
     judged = check.judge(finding_at(check, 3), evidence_of(buckets={"input_wait": wait, "host": 10.0 - wait}))
     assert judged is not None
     assert judged.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kept", "read", "line"),
+    [
+        ("self.file = h5py.File(path)", "self.file['x'][index * 64 : index * 64 + 64]", 9),
+        ("file = h5py.File(path)\n        self.x = file['x']", "np.stack([self.x[row] for row in range(64)])", 10),
+        ("self.x = h5py.File(path)['x'][:]", "self.x[index * 64 : index * 64 + 64]", None),
+        ("with h5py.File(path) as file:\n            self.x = file['x'][()]", "self.x[index]", None),
+        ("self.x = np.asarray(h5py.File(path)['x'])", "self.x[index]", None),
+    ],
+    ids=["file kept", "data set kept", "read whole", "closed again", "array of it"],
+)
+def test_stands_where_a_kept_hdf5_file_is_read(analyse: Analyse, kept: str, read: str, line: int | None) -> None:
+    text = (
+        "import h5py, numpy as np, tensorflow as tf\n"
+        "class Rows(tf.keras.utils.Sequence):\n"
+        "    def __init__(self, path):\n"
+        "        super().__init__(workers=4)\n"
+        f"        {kept}\n"
+        "    def __len__(self):\n"
+        "        return 100\n"
+        "    def __getitem__(self, index):\n"
+        f"        return {read}, np.zeros(64)\n"
+        f"{MODEL}model.fit(Rows('x.h5'))\n"
+    )
+    assert [found.location.line for found in named(analyse(text), RULE)] == ([line] if line else [])

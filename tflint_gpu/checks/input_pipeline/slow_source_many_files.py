@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from tflint_gpu.checks.pipelines import (
     asks_parallel,
     parallel_argument,
 )
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.findings import Finding, Location, Severity
 from tflint_gpu.program.values import (
     Call,
     Choice,
@@ -99,11 +100,13 @@ class SlowSourceManyFiles(Check):
 
     def _samples(self, program: Program) -> Iterator[Finding]:
         for call in program.calls_to("h5py.File"):
-            if "loader" in call.context.regions or _is_loader(_owner(call)):
+            place = _place_of_reads(call)
+            if place is not None:
                 yield self.at(
-                    call,
+                    place,
                     "HDF5 is read sample by sample from Python, under one lock, while the GPU waits. "
                     "Load it once, or convert it to TFRecord shards.",
+                    qualname=call.qualname,
                 )
         for call in program.calls_to(*_READERS):
             inside = call.context.region == "loader" and (call.context.loops or _is_loader(_owner(call)))
@@ -162,6 +165,54 @@ def _starts(value: Value) -> Iterator[str]:
                 yield from _starts(given)
         case Produced(call=Call(callee=callee, receiver=base)) if base and callee.endswith((".glob", ".rglob")):
             yield from _starts(base)
+
+
+def _place_of_reads(call: Call) -> Location | None:
+    """Return where a loader reads the file that `call` opens; None where it keeps no hold of it between batches.
+
+    A file opened for a batch is read there. One that the loader opens once and keeps is read by a subscript of it
+    in another method; what is taken out whole while the loader is made is in memory.
+    """
+    if "loader" in call.context.regions:
+        return call.location
+    owner = _owner(call)
+    if owner is None or not _is_loader(owner):
+        return None
+    kept: set[str] = set()
+    opening = None
+    for method in (part for part in owner.node.body if isinstance(part, ast.FunctionDef)):
+        if any(node is call.node for node in ast.walk(method)):
+            opening, kept = method, _kept(method, call.node)
+    if opening is None:
+        return call.location
+    held = {name for name in kept if name.startswith("self.")}
+    for method in owner.node.body:
+        if method is opening or not isinstance(method, ast.FunctionDef):
+            continue
+        for node in ast.walk(method):
+            if isinstance(node, ast.Subscript) and _is_kept(node.value, held) and not _is_name(node.slice):
+                return owner.module.location(node)
+    return call.location if held else None
+
+
+def _kept(method: ast.FunctionDef, opened: ast.AST | None) -> set[str]:
+    """Return what `method` calls the opened file and the data sets in it."""
+    kept: set[str] = set()
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign) and (node.value is opened or _is_kept(node.value, kept)):
+            kept |= {ast.unparse(target) for target in node.targets}
+    return kept
+
+
+def _is_kept(node: ast.AST, kept: set[str]) -> bool:
+    """Say whether `node` is the file or a data set of it by name."""
+    while isinstance(node, ast.Subscript) and _is_name(node.slice):
+        node = node.value
+    return ast.unparse(node) in kept
+
+
+def _is_name(key: ast.AST) -> bool:
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
 
 
 def _owner(call: Call) -> Class | None:
