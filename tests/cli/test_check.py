@@ -76,6 +76,13 @@ def test_no_file_is_success_and_said(check: Check) -> None:
     assert "no Python file or notebook" in err
 
 
+def test_what_a_file_imports_counts_only_if_it_is_read_too(check: Check) -> None:
+    model, rest = EAGER.split("model.compile")
+    train = f"from parts import model\nimport tensorflow as tf\nmodel.compile{rest}"
+    assert check(*TWO, "train.py", parts=model, train=train) == (0, "", "")
+    assert "train.py:3:" in check(*TWO, ".")[1]
+
+
 @pytest.mark.parametrize(("level", "status"), [("error", 1), ("warning", 1), ("hint", 1), ("never", 0)])
 def test_fail_on_decides_from_where_findings_fail(check: Check, level: str, status: int) -> None:
     assert check(*TWO, "--fail-on", level, eager=EAGER)[0] == status
