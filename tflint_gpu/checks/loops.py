@@ -203,10 +203,17 @@ def changes_every_round(value: Value | None, loop: Loop) -> bool:
             return any(changes_every_round(part, loop) for part in parts)
         case Produced(call=call) if call.callee in _FUNCTIONS:
             return any(changes_every_round(part, loop) for part in call.args)
+        case Produced(call=call) if call.callee in ("builtins.min", "builtins.max"):
+            # A ramp up to a limit; a bounded counter may reach it in a round or two.
+            return any(_ramps(part, loop) for part in call.args)
         case Produced(call=call):
             return call.callee in _NEW_NUMBERS
         case _:
             return False
+
+
+def _ramps(value: Value, loop: Loop) -> bool:
+    return isinstance(value, Operation) and value.operator in ("*", "/") and changes_every_round(value, loop)
 
 
 #: Functions of a number that give another float for another argument, but for a few values.

@@ -22,14 +22,17 @@ def test_call_form_in_a_loop(analyse: Analyse) -> None:
     assert finding.location.line == line_of(text, "tf.function")
 
 
-@pytest.mark.parametrize("argument", ["float(step)", "step + 1", "0.1 * step", "math.cos(0.1 * step)"])
+@pytest.mark.parametrize(
+    "argument", ["float(step)", "step + 1", "0.1 * step", "math.cos(0.1 * step)", "min(1.0, step / 1000)"]
+)
 def test_numbers_computed_from_the_round(analyse: Analyse, argument: str) -> None:
     text = SETUP + SCALED + f"import math\nfor step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
 
 
 @pytest.mark.parametrize(
-    "argument", ["0.5", "True", "tf.constant(step)", "tf.cast(step, tf.float32)", "model", "unheard_of(step)"]
+    "argument",
+    ["0.5", "True", "tf.constant(step)", "tf.cast(step, tf.float32)", "model", "unheard_of(step)", "min(step, 2)"],
 )
 def test_silent_for_arguments_that_do_not_change_or_are_not_known(analyse: Analyse, argument: str) -> None:
     text = SETUP + SCALED + f"for step, (x, y) in enumerate(ds):\n    train_step(x, y, {argument})\n"
