@@ -70,6 +70,12 @@ def test_nothing_to_say_is_success(check: Check) -> None:
     assert check(*TWO, sound=EAGER.replace(", run_eagerly=True", ""))[0] == 0
 
 
+def test_a_target_that_is_not_judged_is_said(check: Check) -> None:
+    status, out, err = check(*TWO[:-1], "1.15", eager=EAGER)
+    assert (status, out) == (0, "")
+    assert err.startswith("note: programs for TensorFlow 1 are not judged: set `tensorflow` to the version")
+
+
 def test_no_file_is_success_and_said(check: Check) -> None:
     status, out, err = check(*TWO)
     assert (status, out) == (0, "")

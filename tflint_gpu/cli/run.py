@@ -61,8 +61,13 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
         merged,
         findings=tuple(finding for finding in kept if finding.severity >= quietest),
         suppressed=(*result.suppressed, *silenced),
-        notes=(*merged.notes, *result.notes, *_on_suppressions(result, settings)),
+        notes=(*merged.notes, *_on_target(merged), *result.notes, *_on_suppressions(result, settings)),
     )
+
+
+def _on_target(merged: Report) -> Iterator[str]:
+    if merged.files and merged.target.tensorflow < (2, 0):
+        yield "programs for TensorFlow 1 are not judged: set `tensorflow` to the version that you go to"
 
 
 def _on_suppressions(result: LintResult, settings: Settings) -> Iterator[str]:
