@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from hashlib import blake2b
@@ -217,6 +218,16 @@ def test_colour_on_demand_only(check: Check, monkeypatch: pytest.MonkeyPatch) ->
     assert "\x1b" in check(*full, "--color")[1]
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in check(*full)[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode here")
+@pytest.mark.parametrize("form", ["full", "concise", "json", "github", "sarif"])
+def test_a_name_that_is_no_utf8_is_reported_all_the_same(check: Check, tmp_path: Path, form: str) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.py")).write_text(EAGER)
+    status, out, _ = check(*TWO, "--output-format", form, "--output", f"{form}:report")
+    assert status == 1
+    assert "run-eagerly-enabled" in out
+    assert "run-eagerly-enabled" in (tmp_path / "report").read_text("utf-8")
 
 
 def test_an_output_that_cannot_be_written_is_told(check: Check, tmp_path: Path) -> None:

@@ -134,14 +134,16 @@ def _write(merged: Report, output: Output) -> None:
 
     from tflint_gpu.report import render
 
+    # The bytes of a file's name need not be UTF-8, but those of a report are.
+    text = render(merged, output.format).encode(errors="replace").decode()
     if output.file is None:
         # Left to itself, `echo` strips colours where there is no terminal.
         color = False if output.color is None and os.environ.get("NO_COLOR") else output.color
-        click.echo(render(merged, output.format), nl=False, color=color)
+        click.echo(text, nl=False, color=color)
         return
     try:
         output.file.parent.mkdir(parents=True, exist_ok=True)
-        output.file.write_bytes(click.unstyle(render(merged, output.format)).encode())
+        output.file.write_bytes(click.unstyle(text).encode())
     except OSError as problem:
         raise UserError(f"{output.file}: cannot be written: {problem.strerror}") from None
 

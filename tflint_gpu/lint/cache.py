@@ -92,7 +92,7 @@ class Cache:
 
         `name` says what it is. What is new is kept by `close`.
         """
-        key = digest(f"{path}\0{content}".encode())
+        key = digest(f"{path}\0{content}".encode(errors="backslashreplace"))
         if key not in self._texts:
             known = self.get("text", key)
             self._texts[key] = known if isinstance(known, dict) else {}

@@ -36,7 +36,8 @@ def fingerprints(findings: Iterable[Finding], texts: Texts) -> dict[Finding, str
         )
         identity = (finding.code, where.path, finding.qualname, statement)
         seen[identity] += 1
-        hashed = hashlib.blake2b("\0".join((*identity, str(seen[identity]))).encode(), digest_size=16)
+        text = "\0".join((*identity, str(seen[identity])))
+        hashed = hashlib.blake2b(text.encode(errors="backslashreplace"), digest_size=16)
         named[finding] = hashed.hexdigest()
     return named
 

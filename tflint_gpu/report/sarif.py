@@ -165,7 +165,7 @@ def _region(where: Location) -> dict[str, int]:
 def _artifact(path: str) -> dict[str, str]:
     if PurePath(path).is_absolute():
         return {"uri": PurePath(path).as_uri()}
-    return {"uri": quote(path), "uriBaseId": _ROOT}
+    return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
 def _fixes(finding: Finding, report: Report) -> list[dict[str, Any]]:
