@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,10 @@ def test_what_is_no_script(tmp_path: Path) -> None:
     (tmp_path / "empty.ipynb").write_text("no json")
     assert "no such file" in refused(tmp_path, "missing.py")
     assert "a folder" in refused(tmp_path, ".")
+    if sys.platform == "linux":
+        unreadable = os.fsdecode(b"\xfe.py")
+        (tmp_path / unreadable).write_text("")
+        assert "rename it" in refused(tmp_path, unreadable)
     assert "broken.py:2: not valid Python" in refused(tmp_path, "broken.py")
     assert "binary" in refused(tmp_path, "binary.py")
     assert "not a notebook" in refused(tmp_path, "empty.ipynb")
