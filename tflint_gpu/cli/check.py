@@ -12,6 +12,7 @@ import click
 
 from tflint_gpu.cli.options import (
     cache_options,
+    file_options,
     means_from,
     output_options,
     outputs_from,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--show-files", is_flag=True, help="List the files that would be checked, and check nothing.")
 @click.option("--show-settings", is_flag=True, help="Tell each setting and where it comes from; check nothing.")
 @click.option("--stdin-filename", metavar="FILE", default="stdin.py", help="The name of what is read from -.")
+@file_options
 @cache_options
 @settings_options
 @output_options

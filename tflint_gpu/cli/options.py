@@ -58,8 +58,6 @@ settings_options: Callable[[_Command], _Command] = _stack(
         metavar="PATTERN:RULE,…",
         help="Leave rules out in files that match a gitignore pattern.",
     ),
-    _list("--exclude", "PATTERN,…", "Skip files that match a gitignore pattern."),
-    click.option("--force-exclude", is_flag=True, help="Apply excludes to files named on the command line too."),
     click.option("--tensorflow", metavar="VERSION", help="The TensorFlow version that the code is meant for."),
     click.option(
         "--fail-on",
@@ -74,6 +72,12 @@ settings_options: Callable[[_Command], _Command] = _stack(
     ),
     click.option("--isolated", is_flag=True, help="Read no settings file."),
     click.option("--pedantic", is_flag=True, help="Show hints too."),
+)
+
+#: Which files of the folders given are checked; a trace names its files itself.
+file_options: Callable[[_Command], _Command] = _stack(
+    _list("--exclude", "PATTERN,…", "Skip files that match a gitignore pattern."),
+    click.option("--force-exclude", is_flag=True, help="Apply excludes to files named on the command line too."),
 )
 
 #: How the work is done; what is found does not depend on it.

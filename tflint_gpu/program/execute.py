@@ -20,6 +20,7 @@ from tflint_gpu.program import (
 from tflint_gpu.program.context import Guard, Scope
 from tflint_gpu.program.values import (
     Const,
+    Dataset,
     Function,
     Generator,
     Instance,
@@ -139,7 +140,9 @@ def _try(machine: Machine, state: State, node: ast.Try) -> None:
         state.branches -= 1
         ended = ended and state.ended
         for name, value in state.names.items():
-            after.setdefault(name, value)
+            known = after.setdefault(name, value)
+            if value is not known and isinstance(value, Dataset) and not state.ended:
+                after[name] = joins.join(known, value)
     state.context = outer
     branches.restore(state, after)
     state.ended = False

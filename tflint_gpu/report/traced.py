@@ -111,7 +111,7 @@ def _remarks(evidence: Evidence) -> Iterator[str]:
 
 def _samples(samples: Samples) -> str:
     if not samples.count:
-        return f"GPU counters: {samples.note or 'not sampled'}"
+        return samples.note or "GPU counters were not sampled."
     figures = [f"{samples.count} samples of the GPU's own counters"]
     if samples.gpu_util is not None:
         figures.append(f"utilization {percent(samples.gpu_util)}")

@@ -95,6 +95,11 @@ class XlaOff(Check):
         """Judge by the run with XLA on; a step that was compiled anyway refutes the finding."""
         if evidence.facts.get("jit") is True:
             return Judgement(Verdict.REFUTED)
+        failed = next((note for note in evidence.notes if note.startswith("what-if xla: does not compile")), None)
+        if failed is not None:
+            lacking = failed.rpartition(": ")[2]
+            message = f"XLA cannot compile this step ({lacking}): leave it as it is."
+            return Judgement(Verdict.REFUTED, message=message)
         return by_experiment(evidence.experiment("xla"))
 
 

@@ -200,7 +200,17 @@ class Run:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
+        remove_generated()
         os._exit(0)
+
+
+def remove_generated():
+    """Remove the modules that AutoGraph wrote to the temporary folder, as a normal exit would."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None) or ""
+        if os.path.basename(file).startswith("__autograph_generated_file"):
+            with contextlib.suppress(OSError):
+                os.remove(file)
 
 
 def write(path, report):
