@@ -8,16 +8,14 @@ Such a part stands between ``<!-- begin: NAME -->`` and ``<!-- end -->``. `tests
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from tflint_gpu.checks.pages import all_pages
-from tflint_gpu.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -26,8 +24,17 @@ PART = re.compile(r"(<!-- begin: ([^\n]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTAL
 
 def help_text(*command: str) -> str:
     """Return what ``tflint-gpu COMMAND --help`` prints on a terminal of 100 columns, as a block of Markdown."""
-    shown = CliRunner().invoke(cli, [*command, "--help"], prog_name="tflint-gpu", terminal_width=100)
-    return f"```text\n$ {' '.join(('tflint-gpu', *command, '--help'))}\n{shown.output}```\n"
+    # A process of its own: click keeps the help option that a command was first asked with.
+    call = "import sys; from tflint_gpu.cli import invoke; sys.exit(invoke(sys.argv[1:]))"
+    shown = subprocess.run(
+        [sys.executable, "-c", call, *command, "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return f"```text\n$ {' '.join(('tflint-gpu', *command, '--help'))}\n{shown.stdout}```\n"
 
 
 def rules() -> str:
