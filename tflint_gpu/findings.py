@@ -108,25 +108,29 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a check asks the fixes room to do: an edit by name, at the call that stands at `location`.
+    """What a check asks the fixes room to do: an edit by name, at what stands at `location`.
 
-    Checks state the change, `tflint_gpu.fixes` knows how to write it without moving another byte.
-    `kind` is one of the keys of `tflint_gpu.fixes.EDITS`; `parameters` are that edit's keyword arguments.
+    Checks state the change, `tflint_gpu.fixes` knows how to write it without moving another byte. `kind` names a
+    module of `tflint_gpu.fixes.kinds`, `parameters` are what it needs to know. `places` are further places of the
+    same file that the edit is about, such as where something is moved to.
     """
 
     kind: str
     location: Location
     parameters: tuple[tuple[str, str], ...] = ()
+    places: tuple[Location, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A repair: `safety` is ``"safe"`` (results and order unchanged) or ``"unsafe"``."""
+    """A repair: `safety` is ``"safe"`` (results and order unchanged) or ``"unsafe"``.
+
+    All of its `changes` are made, in one file or in several, or none.
+    """
 
     safety: str
     title: str
-    change: Change
-    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ class Finding:
     evidence: tuple[Measure, ...] = ()
     impact: Impact | None = None
     fix: Fix | None = None
+    #: Why the rule, which has a fix, has none here; "" where it has one, or never has.
+    unfixable: str = ""
     #: Dotted name of the enclosing function or class, "" at module level; part of the fingerprint.
     qualname: str = ""
     #: What the check knows and its own `judge` needs again (a stage's op, a function's name); never rendered.

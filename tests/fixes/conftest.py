@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -11,8 +12,21 @@ from tflint_gpu.findings import Change, Finding, Fix, Location, Severity
 from tflint_gpu.fixes import FixReport, apply_fixes, edits_of
 from tflint_gpu.fixes.document import open_document
 
-PREFETCH = {"kind": "append-method", "method": "prefetch", "argument": "AUTOTUNE"}
-PARALLEL = {"kind": "add-argument", "name": "num_parallel_calls", "value": "AUTOTUNE", "position": "1"}
+PREFETCH = {"kind": "append-method", "method": "prefetch", "argument": "{tensorflow.data.AUTOTUNE}"}
+PARALLEL = {
+    "kind": "add-argument",
+    "name": "num_parallel_calls",
+    "value": "{tensorflow.data.AUTOTUNE}",
+    "position": "1",
+}
+HEAD = "import tensorflow as tf\n"
+
+
+def case(name: str, text: str, call: str, expected: str) -> object:
+    """Name a case; all texts are dedented and stand below an import of TensorFlow."""
+    return pytest.param(
+        HEAD + textwrap.dedent(text), textwrap.dedent(call), HEAD + textwrap.dedent(expected), id=name
+    )
 
 
 def place_of(text: str, needle: str) -> Location:
@@ -29,7 +43,7 @@ def place_of(text: str, needle: str) -> Location:
 def finding_at(location: Location, code: str = "TFG101", safety: str = "safe", **change: str) -> Finding:
     """Return a finding whose fix is the edit `change` at `location`."""
     kind = change.pop("kind")
-    fix = Fix(safety, "a fix", Change(kind, location, tuple(sorted(change.items()))))
+    fix = Fix(safety, "a fix", (Change(kind, location, tuple(sorted(change.items()))),))
     return Finding(code, "a-rule", "input-pipeline", Severity.WARNING, "The GPU waits.", location, fix=fix)
 
 
@@ -39,7 +53,7 @@ def fixed() -> Callable[..., str]:
 
     def fix(text: str, call: str, change: Mapping[str, str], tensorflow: tuple[int, int] = (2, 15)) -> str:
         finding = finding_at(place_of(text, call), **change)
-        edits, reason = edits_of(finding, text.encode(), tensorflow)
+        edits, reason = edits_of(finding, lambda _: text.encode(), tensorflow)
         return reason or open_document("a.py", text.encode()).apply(edits).decode()
 
     return fix

@@ -53,7 +53,7 @@ def test_fixes_that_touch_each_other_take_turns() -> None:
         if "n=1" not in now:
             call = now[now.index("ds.map") : now.rindex(")") + 1]
             place = place_of(now, call)
-            fix = replace(outer.fix, change=replace(outer.fix.change, location=place))  # type: ignore[union-attr, type-var]
+            fix = replace(outer.fix, changes=(replace(outer.fix.changes[0], location=place),))  # type: ignore[union-attr, type-var]
             found.append(replace(outer, location=place, fix=fix))
         return found
 

@@ -56,10 +56,10 @@ def test_versions_before_2_4_have_only_the_experimental_one(fixed: Fixed) -> Non
     ("text", "spelling"),
     [
         (f"import tensorflow as tf\ndef f(tf):\n    return {CALL}\n", "tensorflow.data.AUTOTUNE"),
-        (f"def g():\n    import tensorflow as tf\ndef f():\n    return {CALL}\n", "tensorflow.data.AUTOTUNE"),
+        (f"def g():\n    import tensorflow as tf\ndef f():\n    return {CALL}\n", "tf.data.AUTOTUNE"),
         (f"def f():\n    import tensorflow as tf\n    return {CALL}\n", "tf.data.AUTOTUNE"),
         (f"def f():\n    return {CALL}\nimport tensorflow as tf\n", "tf.data.AUTOTUNE"),
-        (f"class C:\n    import tensorflow as tf\n    ds = {CALL}\n", "tensorflow.data.AUTOTUNE"),
+        (f"class C:\n    import tensorflow as tf\ndef f():\n    return {CALL}\n", "tf.data.AUTOTUNE"),
         (
             f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import tensorflow as tf\nds = {CALL}\n",
             "tensorflow.data.AUTOTUNE",
@@ -116,7 +116,7 @@ def test_an_import_is_added(before: str, after: str, fixed: Fixed) -> None:
 
 def test_no_free_name_no_fix(fixed: Fixed) -> None:
     text = f"tf = tensorflow = None\nds = {CALL}\n"
-    assert spelled(text, fixed) == "the names tf and tensorflow both mean something else in this file"
+    assert spelled(text, fixed) == "the names tf and tensorflow mean something else in this file"
 
 
 def test_no_import_between_a_decorator_and_its_function(fixed: Fixed) -> None:
@@ -124,9 +124,68 @@ def test_no_import_between_a_decorator_and_its_function(fixed: Fixed) -> None:
     assert fixed(text, CALL, PREFETCH).startswith("import tensorflow as tf\n@cached\ndef f():\n")
 
 
-def test_an_import_cannot_stand_behind_its_use(fixed: Fixed) -> None:
+def test_an_import_stands_in_front_of_its_use(fixed: Fixed) -> None:
     text = f"import os; ds = {CALL}\n"
-    assert spelled(text, fixed) == "the call shares its line with the imports; part them"
+    assert fixed(text, CALL, PREFETCH) == f"import tensorflow as tf\n{text.rstrip()}.prefetch(tf.data.AUTOTUNE)\n"
+
+
+def test_settings_between_the_imports_stay_in_front(fixed: Fixed) -> None:
+    text = f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\nfrom keras import layers\nds = {CALL}\n"
+    assert fixed(text, CALL, PREFETCH) == (
+        "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\nfrom keras import layers\n"
+        f"import tensorflow as tf\nds = {CALL}.prefetch(tf.data.AUTOTUNE)\n"
+    )
+
+
+def test_a_file_that_imports_late_goes_on_so(fixed: Fixed) -> None:
+    late = "def g():\n    import tensorflow as tf\n"
+    head = "class C:\n\tdef f(self):\n\t\t'Doc.'\n"
+    assert fixed(f"{late}{head}\t\treturn {CALL}\n", CALL, PREFETCH) == (
+        f"{late}{head}\t\timport tensorflow as tf\n\t\treturn {CALL}.prefetch(tf.data.AUTOTUNE)\n"
+    )
+
+
+LAYER = {"kind": "append-method", "method": "map", "argument": "{keras.layers.Dense}"}
+
+
+@pytest.mark.parametrize(
+    ("head", "spelling"),
+    [
+        ("import tensorflow as tf", "tf.keras.layers.Dense"),
+        ("import tensorflow as tf\nfrom tensorflow import keras", "keras.layers.Dense"),
+        ("import tensorflow as tf\nfrom tensorflow.keras import layers as L", "L.Dense"),
+        ("import tensorflow as tf\nfrom tensorflow.keras.layers import Dense", "Dense"),
+        ("import tensorflow as tf\nkeras = tf.keras", "keras.layers.Dense"),
+        ("import keras", "keras.layers.Dense"),
+        ("import tensorflow as tf\nimport keras", "keras.layers.Dense"),
+        ("import tf_keras as keras", "keras.layers.Dense"),
+    ],
+)
+def test_a_file_keeps_its_keras(head: str, spelling: str, fixed: Fixed) -> None:
+    assert fixed(f"{head}\nds = {CALL}\n", CALL, LAYER) == f"{head}\nds = {CALL}.map({spelling})\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (
+            "from tensorflow.keras.models import Sequential\n",
+            "from tensorflow import keras\nfrom tensorflow.keras.models import Sequential\n",
+        ),
+        ("from keras.models import Sequential\n", "from keras.models import Sequential\nimport keras\n"),
+        ("import os\n", "import os\nfrom tensorflow import keras\n"),
+    ],
+)
+def test_an_import_of_keras_is_of_the_same_one(head: str, expected: str, fixed: Fixed) -> None:
+    assert fixed(f"{head}ds = {CALL}\n", CALL, LAYER) == f"{expected}ds = {CALL}.map(keras.layers.Dense)\n"
+
+
+def test_two_kinds_of_keras_are_not_mixed(fixed: Fixed) -> None:
+    text = f"import keras\nimport tensorflow as tf\nm = tf.keras.Model()\nds = {CALL}\n"
+    assert fixed(text, CALL, LAYER, (2, 12)) == (
+        "the file uses keras and tensorflow.keras, which keep their settings apart"
+    )
+    assert fixed(text, CALL, LAYER, (2, 16)).endswith(".map(keras.layers.Dense)\n")
 
 
 def test_a_file_without_any_import_gets_one_on_top(fixed: Fixed) -> None:

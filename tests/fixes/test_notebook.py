@@ -36,7 +36,7 @@ def in_cell(source: str, call: str, cell: int, **change: str) -> Finding:
 
 
 def fixed(text: str, finding: Finding) -> str:
-    edits, reason = edits_of(finding, text.encode(), (2, 15))
+    edits, reason = edits_of(finding, lambda _: text.encode(), (2, 15))
     assert not reason
     return open_document("a.ipynb", text.encode()).apply(edits).decode()
 
@@ -74,11 +74,25 @@ def test_a_file_written_by_a_cell() -> None:
     assert after == notebook([*source[:2], "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"])
 
 
-def test_no_import_is_written_into_another_cell() -> None:
-    source = "ds = ds.map(f)"
-    finding = in_cell(source, "ds.map(f)", 2, **PARALLEL)
-    _, reason = edits_of(finding, notebook([source]).encode(), (2, 15))
-    assert reason == "no name for TensorFlow is in scope in this cell; import it in a cell above"
+@pytest.mark.parametrize(
+    ("above", "imports"),
+    [
+        (
+            ["%matplotlib inline\n", "import os"],
+            ["%matplotlib inline\n", "import os\n", "import tensorflow as tf"],
+        ),
+        (["%matplotlib inline\n", "x = 1"], None),
+    ],
+    ids=["beside the imports, at the end of their cell", "in front of the statement"],
+)
+def test_an_import_is_written_where_imports_are(above: list[str], imports: list[str] | None) -> None:
+    source = "%time ds = ds.map(f)"
+    after = fixed(notebook(above, ["!ls\n", source]), in_cell(f"!ls\n{source}", "ds.map(f)", 3, **PARALLEL))
+    made = "%time ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)"
+    if imports is not None:
+        assert after == notebook(imports, ["!ls\n", made])
+    else:
+        assert after == notebook(above, ["!ls\n", "import tensorflow as tf\n", made])
 
 
 def test_several_cells_in_one_round() -> None:

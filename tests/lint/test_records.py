@@ -8,7 +8,6 @@ import pytest
 
 from tflint_gpu.findings import (
     Change,
-    Edit,
     Finding,
     Fix,
     Impact,
@@ -34,7 +33,8 @@ FULL = Finding(
     (Related(Location("b.py", 1), "made here"),),
     (Measure("input_wait_share", 0.1, "1"),),
     Impact(0.3, "trace"),
-    Fix("safe", "append", Change("append", WHERE, (("call", "prefetch(1)"),)), (Edit(WHERE, "x"),)),
+    Fix("safe", "append", (Change("append", WHERE, (("call", "prefetch(1)"),), (WHERE,)),)),
+    "waits for nothing",
     "Trainer.fit",
 )
 
@@ -51,7 +51,7 @@ def test_an_error_comes_back_as_it_was() -> None:
     assert error_of(json.loads(json.dumps(error_record(error)))) == error
 
 
-@pytest.mark.parametrize("record", [[], None, 3, ["TFG101"], {}, [None] * 12])
+@pytest.mark.parametrize("record", [[], None, 3, ["TFG101"], {}, [None] * 13])
 def test_what_is_no_record_is_refused(record: object) -> None:
     with pytest.raises(MALFORMED):
         finding_of(record)  # type: ignore[arg-type]

@@ -180,19 +180,23 @@ def samples(
     prefetch = Fix(
         "safe",
         "append .prefetch(tf.data.AUTOTUNE)",
-        Change(
-            "append-method",
-            Location("train.py", 11, 9, 12, 19),
-            (("argument", "AUTOTUNE"), ("method", "prefetch")),
+        (
+            Change(
+                "append-method",
+                Location("train.py", 11, 9, 12, 19),
+                (("argument", "{tensorflow.data.AUTOTUNE}"), ("method", "prefetch")),
+            ),
         ),
     )
     parallel = Fix(
         "unsafe",
         "pass num_parallel_calls=tf.data.AUTOTUNE",
-        Change(
-            "add-argument",
-            Location("photos.ipynb", 3, 6, 3, 15, 2),
-            (("name", "num_parallel_calls"), ("value", "AUTOTUNE")),
+        (
+            Change(
+                "add-argument",
+                Location("photos.ipynb", 3, 6, 3, 15, 2),
+                (("name", "num_parallel_calls"), ("value", "{tensorflow.data.AUTOTUNE}")),
+            ),
         ),
     )
     ends = finding(

@@ -53,7 +53,7 @@ def test_a_fix_that_cannot_be_made_says_why(samples: Samples) -> None:
     gone = Report(report.findings[:1], report.rules, report.target, 3, texts=Texts(Path("nowhere")))
     (first,) = json.loads(render(gone, "json"))["findings"]
     assert first["fix"]["edits"] == []
-    assert first["fix"]["declined"] == "the file cannot be read"
+    assert first["fix"]["declined"] == "train.py cannot be read"
 
 
 def test_summary_counts_severities(samples: Samples) -> None:

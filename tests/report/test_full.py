@@ -35,7 +35,7 @@ def test_a_fix_is_offered_where_there_is_something_to_gain(
     verdict: Verdict, offered: bool, samples: Samples, finding: Callable[..., Finding]
 ) -> None:
     item = finding("TFG101", ("train.py", 11))
-    fix = Fix("safe", "append it", Change("append-method", item.location))
+    fix = Fix("safe", "append it", (Change("append-method", item.location),))
     text = text_of(finding("TFG101", ("train.py", 11), verdict=verdict, fix=fix), samples)
     assert ("fix: append it (safe, --fix)" in text) is offered
     assert ("1 with a safe fix" in text) is offered

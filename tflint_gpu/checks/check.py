@@ -62,12 +62,13 @@ class Check:
         severity: Severity | None = None,
         qualname: str = "",
         related: tuple[Related, ...] = (),
-        fix: Fix | None = None,
+        fix: Fix | str | None = None,
         **detail: Any,
     ) -> Finding:
         """Return a finding of this rule at `place`, as loud as the settings say unless `severity` lowers it.
 
-        It lowers it where it is below the page's severity; a setting below that has the last word.
+        It lowers it where it is below the page's severity; a setting below that has the last word. `fix` is the
+        repair, or the reason why a rule that has one has none here, in words for the report.
         """
         if severity is None or severity >= self.page.severity:
             severity = self.severity
@@ -82,11 +83,24 @@ class Check:
             message=message,
             location=location,
             related=related,
-            fix=fix,
+            fix=None if isinstance(fix, str) else fix,
+            unfixable=fix if isinstance(fix, str) else "",
             qualname=qualname,
             detail=detail,
         )
 
-    def change(self, kind: str, location: Location, title: str, *, safety: str = "safe", **parameters: str) -> Fix:
-        """Return a fix that makes the edit `kind` at the call which stands at `location`."""
-        return Fix(safety, title, Change(kind, location, tuple(sorted(parameters.items()))))
+    def change(
+        self,
+        kind: str,
+        location: Location,
+        title: str,
+        *,
+        safety: str = "safe",
+        places: tuple[Location, ...] = (),
+        **parameters: str,
+    ) -> Fix:
+        """Return a fix that makes the edit `kind` at what stands at `location`.
+
+        For a fix of several edits make the `Fix` of several `Change`s.
+        """
+        return Fix(safety, title, (Change(kind, location, tuple(sorted(parameters.items())), places),))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Edit, Finding, Verdict
-from tflint_gpu.fixes.document import Document, open_document, overlaps
+from tflint_gpu.fixes.document import Document, merged, open_document, overlaps
 from tflint_gpu.fixes.places import DeclinedError
 
 #: Lints the project with some files' bytes replaced, and returns every finding, hints among them.
@@ -61,15 +61,21 @@ class FixReport:
         return "".join(_diff(change) for change in self.changed)
 
 
-def edits_of(finding: Finding, raw: bytes | None, tensorflow: tuple[int, int]) -> tuple[tuple[Edit, ...], str]:
-    """Return the edits of the finding's fix in a file that holds `raw`, or none and the reason why not."""
+def edits_of(
+    finding: Finding, read: Callable[[str], bytes | None], tensorflow: tuple[int, int]
+) -> tuple[tuple[Edit, ...], str]:
+    """Return the edits of the finding's fix, or none and the reason why not. `read` gives the bytes of a path."""
     if finding.fix is None:
-        return (), "this rule has no fix here"
-    if raw is None:
-        return (), "the file cannot be read"
+        return (), finding.unfixable or "this rule has no fix here"
+    made: list[Edit] = []
     try:
-        document = open_document(finding.location.path, raw)
-        return document.edits(finding.fix.change, tensorflow), ""
+        for change in finding.fix.changes:
+            path = change.location.path
+            raw = read(path)
+            if raw is None:
+                return (), f"{path} cannot be read"
+            made += (edit for edit in open_document(path, raw).edits(change, tensorflow) if edit not in made)
+        return merged(made), ""
     except DeclinedError as problem:
         return (), str(problem)
 
@@ -175,7 +181,7 @@ class _Session:
         for finding in self.findings:
             if finding.fix is None or _Key.of(finding) in self.refused:
                 continue
-            edits, reason = edits_of(finding, self.bytes_of(finding.location.path), self.tensorflow)
+            edits, reason = edits_of(finding, self.bytes_of, self.tensorflow)
             if not edits:
                 self.decline(finding, reason)
             elif not any(overlaps(edits, others) for _, others in plans):
@@ -184,8 +190,9 @@ class _Session:
 
     def _try(self, plans: Sequence[tuple[Finding, tuple[Edit, ...]]]) -> bool:
         edits: dict[str, list[Edit]] = defaultdict(list)
-        for finding, its in plans:
-            edits[finding.location.path] += its
+        for _, its in plans:
+            for edit in its:
+                edits[edit.location.path].append(edit)
         try:
             old = {path: open_document(path, self.now[path]) for path in edits}
             changed = {path: old[path].apply(its) for path, its in edits.items()}
@@ -202,8 +209,10 @@ class _Session:
             key.moved(old[key.path], new[key.path], edits[key.path]) if key.path in edits else key: refusal
             for key, refusal in self.refused.items()
         }
-        for finding, _ in plans:
-            self.fixed[finding.location.path].append(finding)
+        for finding, its in plans:
+            # A finding counts once, in its own file where that is among those changed.
+            paths = [edit.location.path for edit in its]
+            self.fixed[finding.location.path if finding.location.path in paths else paths[0]].append(finding)
         return True
 
     def _different(self) -> dict[str, bytes]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tflint_gpu.findings import Change, Edit, Location
-from tflint_gpu.fixes.edits import splices
+from tflint_gpu.fixes.kinds import load_kind
 from tflint_gpu.fixes.notebook import cell_text, replace_cell
-from tflint_gpu.fixes.places import DeclinedError, Script, Splice
+from tflint_gpu.fixes.places import DeclinedError, Script, Span, Splice
+from tflint_gpu.fixes.site import Site
 from tflint_gpu.source.files import ReadError, Source, SourceFile
 
 _BOM = b"\xef\xbb\xbf"
@@ -29,14 +30,24 @@ class Document:
 
     def edits(self, change: Change, tensorflow: tuple[int, int]) -> tuple[Edit, ...]:
         """Return the edits that make `change`, in the order of the text; raises `DeclinedError`."""
-        where = change.location
-        source, script = self._holding(where.cell)
-        span = (
+        source, script = self._holding(change.location.cell)
+        site = Site(
+            script,
+            self._span(change.location, source),
+            dict(change.parameters),
+            tensorflow,
+            tuple(self._span(place, source) for place in change.places),
+        )
+        made = sorted(load_kind(change.kind)(site), key=lambda splice: (splice.start, splice.end))
+        return tuple(Edit(_location(source, script, splice), splice.text) for splice in made)
+
+    def _span(self, where: Location, source: Source) -> Span:
+        if source.cells and not any(part.number == where.cell for part in source.cells):
+            raise DeclinedError("the places of the fix are in different files")
+        return (
             (source.joined(where.line, where.cell), where.column - 1),
             (source.joined(where.end_line, where.cell), where.end_column - 1),
         )
-        found = splices(change, script, span, tensorflow)
-        return tuple(Edit(self._location(source, script, splice), splice.text) for splice in found)
 
     def apply(self, edits: Iterable[Edit]) -> bytes:
         """Return the bytes with `edits` made, which must not overlap.
@@ -91,13 +102,29 @@ class Document:
                 return source, script
         raise DeclinedError("the cell is no Python")
 
-    def _location(self, source: Source, script: Script, splice: Splice) -> Location:
-        line, column = script.place(splice.start)
-        end_line, end_column = script.place(splice.end)
-        cell, inside = source.locate(line)
-        return Location(
-            self.path, inside, column + 1, inside + end_line - line, end_column + 1, cell if source.cells else None
-        )
+
+def _location(source: Source, script: Script, splice: Splice) -> Location:
+    """Return the range of `splice` as reports name it; raises `DeclinedError` where it is no range of one cell."""
+    start, end = script.place(splice.start), script.place(splice.end)
+    if not source.cells:
+        return Location(source.path, start[0], start[1] + 1, end[0], end[1] + 1)
+    cell, inside = source.locate(start[0])
+    if end[1] == 0 < splice.end - splice.start and source.locate(end[0]) != (cell, inside + end[0] - start[0]):
+        # The last line of a cell has no line end: the one in front of it goes instead.
+        end = script.place(splice.end - 1)
+        start = script.place(splice.start - 1) if start[1] == 0 and inside > 1 else start
+        inside = source.locate(start[0])[1]
+    if source.locate(end[0])[0] != cell:
+        raise DeclinedError("the edit would reach over several cells")
+    if source.original is not None and _cut(source.original, start, end) != _cut(source.text, start, end):
+        raise DeclinedError("a magic stands in what would be changed")
+    return Location(source.path, inside, start[1] + 1, inside + end[0] - start[0], end[1] + 1, cell)
+
+
+def _cut(text: str, start: tuple[int, int], end: tuple[int, int]) -> str:
+    lines = text.split("\n")[start[0] - 1 : end[0]]
+    lines[-1] = lines[-1][: end[1]]
+    return "\n".join(lines)[start[1] :]
 
 
 @functools.lru_cache(maxsize=16)
@@ -120,17 +147,42 @@ def open_document(path: str, raw: bytes) -> Document:
         raise DeclinedError(problem.error.message) from None
 
 
+def merged(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Return `edits` in the order of the text, what is inserted at one place as one edit.
+
+    Raises `DeclinedError` where two of them want the same characters.
+    """
+    whole: list[Edit] = []
+    for edit in sorted(edits, key=lambda item: item.location):
+        last = whole[-1] if whole else None
+        if last and last.location == edit.location and _start(edit.location) == _end(edit.location):
+            whole[-1] = Edit(edit.location, last.text + edit.text)
+        elif last and _file(last.location) == _file(edit.location) and _end(last.location) > _start(edit.location):
+            raise DeclinedError("two parts of the fix want the same characters")
+        else:
+            whole.append(edit)
+    return tuple(whole)
+
+
 def overlaps(one: Sequence[Edit], other: Sequence[Edit]) -> bool:
     """Say whether two sets of edits touch the same characters; the very same edit (an import) is no clash."""
     return any(left != right and _clash(left.location, right.location) for left in one for right in other)
 
 
 def _clash(left: Location, right: Location) -> bool:
-    if (left.path, left.cell) != (right.path, right.cell):
-        return False
-    first, last = (left.line, left.column), (left.end_line, left.end_column)
-    start, end = (right.line, right.column), (right.end_line, right.end_column)
-    return first <= end and start <= last
+    return _file(left) == _file(right) and _start(left) <= _end(right) and _start(right) <= _end(left)
+
+
+def _file(where: Location) -> tuple[str, int | None]:
+    return where.path, where.cell
+
+
+def _start(where: Location) -> tuple[int, int]:
+    return where.line, where.column
+
+
+def _end(where: Location) -> tuple[int, int]:
+    return where.end_line, where.end_column
 
 
 def _spliced(text: str, edits: Iterable[Edit]) -> str:

@@ -1,18 +1,33 @@
-"""How a file spells ``tf.data.AUTOTUNE``: through the names it already has, or through one import more."""
+"""How a file spells a name of TensorFlow's or Keras': through the names that it has, or one import more."""
 
 from __future__ import annotations
 
 import ast
+import functools
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tflint_gpu.fixes.imports import import_splice
 from tflint_gpu.fixes.places import DeclinedError, Script, Splice
-
-_AUTOTUNE = frozenset({"tensorflow.data.AUTOTUNE", "tensorflow.data.experimental.AUTOTUNE"})
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+#: A canonical name in a text of a change: ``{tensorflow.data.AUTOTUNE}``.
+_NAME = re.compile(r"\{((?:tensorflow|keras|numpy|os)(?:\.\w+)+)\}")
+#: Names with the version that brought them, and what came before.
+_BEFORE = {
+    "tensorflow.data.AUTOTUNE": ((2, 4), "tensorflow.data.experimental.AUTOTUNE"),
+    "keras.mixed_precision.set_global_policy": ((2, 4), "keras.mixed_precision.experimental.set_policy"),
+}
+#: The names that people give to packages.
+_SHORT = {"tensorflow": "tf", "numpy": "np"}
+#: Where Keras is found; each file goes on using the one that it imports already.
+_KERAS = ("keras", "tensorflow.keras", "tf_keras")
+
+Bindings = Mapping[str, "list[Binding]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,66 +43,110 @@ class Binding:
     line: int
 
 
-def autotune(script: Script, line: int, tensorflow: tuple[int, int]) -> tuple[str, list[Splice]]:
-    """Return an expression for AUTOTUNE that works at `line`, and the import that it needs, if any.
+def named(text: str, script: Script, line: int, tensorflow: tuple[int, int]) -> tuple[str, list[Splice]]:
+    """Return `text` with every ``{canonical.name}`` in it spelled as works at `line`, and the imports for that.
 
-    TensorFlow before 2.4 has only ``tf.data.experimental.AUTOTUNE``. A name counts only where every binding of it
-    in the file means the same thing. Raises `DeclinedError` where no name is free.
+    Raises `DeclinedError` where a name cannot be had.
     """
-    bindings: dict[str, list[Binding]] = defaultdict(list)
-    for binding in _bindings(script.tree):
-        bindings[binding.name].append(binding)
+    imports: list[Splice] = []
+
+    def spell(match: re.Match[str]) -> str:
+        name, needed = reference(match[1], script, line, tensorflow)
+        imports.extend(splice for splice in needed if splice not in imports)
+        return name
+
+    return _NAME.sub(spell, text), imports
+
+
+def reference(path: str, script: Script, line: int, tensorflow: tuple[int, int]) -> tuple[str, list[Splice]]:
+    """Return an expression for the thing at the canonical `path` that works at `line`, and the import it needs.
+
+    A version that has the thing under an older name gets that. A name of the file counts only where every binding
+    of it in the file means the same. Raises `DeclinedError` where no name is free.
+    """
+    bindings = _bindings_of(script)
+    since, older = _BEFORE.get(path, ((0, 0), path))
+    target = _kept_keras(older if tensorflow < since else path, script, bindings, tensorflow)
     around = _scopes_at(script.tree, line)
-    path = "data.experimental.AUTOTUNE" if tensorflow < (2, 4) else "data.AUTOTUNE"
-    for meaning, suffix in (
-        (_AUTOTUNE, ""),
-        ({"tensorflow"}, f".{path}"),
-        ({"tensorflow.data"}, path.removeprefix("data")),
-        ({"tensorflow.data.experimental"}, ".AUTOTUNE"),
-    ):
-        for name, places in bindings.items():
-            means = {_resolve(place.means, bindings) for place in places}
-            if means <= meaning and _visible(places, around, line):
-                return name + suffix, []
-    return _imported(script, line, bindings, path)
+    usable = [
+        (name, _meaning(places, bindings)) for name, places in bindings.items() if _visible(places, around, line)
+    ]
+    for prefix, rest in _prefixes(target):
+        same = {prefix, *((path, older) if not rest else ())}
+        for name, means in usable:
+            if means <= same:
+                return name + rest, []
+    return _imported(target, script, line, bindings)
 
 
-def _imported(
-    script: Script, line: int, bindings: dict[str, list[Binding]], path: str
-) -> tuple[str, list[Splice]]:
-    if script.notebook:
-        raise DeclinedError("no name for TensorFlow is in scope in this cell; import it in a cell above")
-    name = next((free for free in ("tf", "tensorflow") if free not in bindings), None)
-    if name is None:
-        raise DeclinedError("the names tf and tensorflow both mean something else in this file")
-    before = _import_line(script.tree.body)
-    if before > line:
-        raise DeclinedError("the call shares its line with the imports; part them")
-    statement = "import tensorflow as tf" if name == "tf" else "import tensorflow"
-    newline = script.newline(max(1, before - 1))
-    at_end = before > len(script.lines)
-    start = len(script.text) if at_end else script.offset(before, 0)
-    return f"{name}.{path}", [Splice(start, start, statement + newline)]
+def _prefixes(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a dotted path as (front, rest with its dot), the longest front first."""
+    parts = path.split(".")
+    for count in range(len(parts), 0, -1):
+        yield ".".join(parts[:count]), "".join(f".{part}" for part in parts[count:])
 
 
-def _import_line(body: Sequence[ast.stmt]) -> int:
-    """Return the line in front of which an import belongs: before the first from-import of TensorFlow in the head
-    of the file, else behind its last import."""
-    line = 1
-    for index, node in enumerate(body):
-        docstring = (
-            index == 0
-            and isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        )
-        if not docstring and not isinstance(node, (ast.Import, ast.ImportFrom)):
-            decorators = (item.lineno for item in getattr(node, "decorator_list", ()))
-            return line if index else min([node.lineno, *decorators])
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tensorflow":
-            return node.lineno
-        line = (node.end_lineno or node.lineno) + 1
-    return line
+def _kept_keras(path: str, script: Script, bindings: Bindings, tensorflow: tuple[int, int]) -> str:
+    """Return `path` below the Keras that the file imports; raises `DeclinedError` where it uses two of them."""
+    if path.partition(".")[0] != "keras":
+        return path
+    meanings = {_resolve(place.means, bindings) for places in bindings.values() for place in places}
+    used = {root for root in _KERAS if any(_is_under(means, root) for means in meanings)}
+    if "tensorflow" in meanings and re.search(r"\.keras\b", script.text):
+        used.add("tensorflow.keras")
+    if used == {"keras", "tensorflow.keras"} and tensorflow >= (2, 16):
+        used = {"keras"}
+    if len(used) > 1:
+        raise DeclinedError(f"the file uses {' and '.join(sorted(used))}, which keep their settings apart")
+    return (used.pop() if used else "tensorflow.keras") + path.removeprefix("keras")
+
+
+def _imported(target: str, script: Script, line: int, bindings: Bindings) -> tuple[str, list[Splice]]:
+    taken = []
+    for statement, name, means in _statements(target):
+        if name in bindings and _meaning(bindings[name], bindings) != {means}:
+            taken.append(name)
+            continue
+        lazy = _imported_in_functions_only(means.partition(".")[0], bindings)
+        return name + target.removeprefix(means), [import_splice(script, line, statement, lazy=lazy)]
+    names = f"names {' and '.join(taken)} mean" if len(taken) > 1 else f"name {taken[0]} means"
+    raise DeclinedError(f"the {names} something else in this file")
+
+
+def _statements(target: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the imports that bring `target`, as people write them: (statement, name, what the name means)."""
+    if _is_under(target, "tensorflow.keras"):
+        yield "from tensorflow import keras", "keras", "tensorflow.keras"
+    package = target.partition(".")[0]
+    if package in _SHORT:
+        yield f"import {package} as {_SHORT[package]}", _SHORT[package], package
+    yield f"import {package}", package, package
+
+
+def _imported_in_functions_only(package: str, bindings: Bindings) -> bool:
+    places = [
+        place
+        for group in bindings.values()
+        for place in group
+        if _is_under(_resolve(place.means, bindings), package)
+    ]
+    return bool(places) and all(place.scopes and isinstance(place.scopes[-1], _FUNCTIONS) for place in places)
+
+
+def _is_under(path: str, package: str) -> bool:
+    return path == package or path.startswith(f"{package}.")
+
+
+def _meaning(places: Sequence[Binding], bindings: Bindings) -> set[str]:
+    return {_resolve(place.means, bindings) for place in places}
+
+
+@functools.lru_cache(maxsize=16)
+def _bindings_of(script: Script) -> Bindings:
+    found: dict[str, list[Binding]] = defaultdict(list)
+    for binding in sorted(_bindings(script.tree), key=lambda binding: binding.line):
+        found[binding.name].append(binding)
+    return dict(found)
 
 
 def _bindings(tree: ast.AST) -> Iterator[Binding]:
@@ -159,7 +218,7 @@ def _dotted(node: ast.expr) -> str:
     return "=" + ".".join([node.id, *reversed(parts)])
 
 
-def _resolve(means: str, bindings: dict[str, list[Binding]], depth: int = 4) -> str:
+def _resolve(means: str, bindings: Bindings, depth: int = 4) -> str:
     if means.startswith("=") and depth:
         head, _, rest = means[1:].partition(".")
         found = {_resolve(place.means, bindings, depth - 1) for place in bindings.get(head, ())}

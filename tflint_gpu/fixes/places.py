@@ -1,4 +1,4 @@
-"""Finding the call that a fix is about: the one libcst node, read from the one statement that holds it."""
+"""Finding what a fix is about: the one libcst node, read from the one statement that holds it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import libcst
     from libcst.metadata import CodeRange
+
+#: Start and end of a range, each as (line from 1, column from 0), the end exclusive.
+Span = tuple[tuple[int, int], tuple[int, int]]
+NodeT = TypeVar("NodeT", bound="libcst.CSTNode")
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
@@ -64,31 +68,35 @@ class Script:
 
 
 @dataclass(frozen=True)
-class FoundCall:
-    """A call in a script: its node, the libcst module of the statement around it, and places of the nodes inside.
+class Found(Generic[NodeT]):
+    """A node in a script, the libcst module of the statement around it, and the places of all nodes in that.
 
     Lines that `span` returns count in the whole script.
     """
 
-    node: libcst.Call
+    node: NodeT
     module: libcst.Module
     first_line: int
     _ranges: dict[libcst.CSTNode, CodeRange]
 
-    def span(self, node: libcst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return start and end of `node` as (line from 1, column from 0)."""
+    def span(self, node: libcst.CSTNode) -> Span:
+        """Return start and end of `node`, which is in the same statement."""
         place: CodeRange = self._ranges[node]
         shift = self.first_line - 1
         return (place.start.line + shift, place.start.column), (place.end.line + shift, place.end.column)
 
+    def code(self, node: libcst.CSTNode) -> str:
+        """Return the text of `node` as it is laid out."""
+        return self.module.code_for_node(node)
 
-def find_call(script: Script, start: tuple[int, int], end: tuple[int, int]) -> FoundCall:
-    """Return the call that ends at `end` and holds `start`, both (line from 1, column from 0).
 
-    One closing parenthesis belongs to one call, so the end alone names it, whether `start` is where the chain
-    begins or where the method's name stands. Only the statement around the place is given to libcst: positions of
-    a whole file cost many times what its tree costs. Raises `DeclinedError` where no such call
-    stands there.
+def find(script: Script, start: tuple[int, int], end: tuple[int, int], kind: type[NodeT]) -> Found[NodeT]:
+    """Return the innermost node of that `kind` that ends at `end` and holds `start`.
+
+    Places are (line from 1, column from 0). One closing parenthesis belongs to one call, so the end alone names
+    it, whether `start` is where the chain begins or where the method's name stands. Only the statement around the
+    place is given to libcst: positions of a whole file cost many times what its tree costs. Raises `DeclinedError`
+    where no such node stands there.
     """
     import libcst
     from libcst.metadata import MetadataWrapper, PositionProvider
@@ -104,12 +112,12 @@ def find_call(script: Script, start: tuple[int, int], end: tuple[int, int]) -> F
     ranges = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     for node, place in ranges.items():
         if (
-            isinstance(node, libcst.Call)
+            isinstance(node, kind)
             and (place.end.line + first - 1, place.end.column) == end
             and (place.start.line + first - 1, place.start.column) <= start
         ):
-            return FoundCall(node, module, first, dict(ranges))
-    raise DeclinedError("no call stands there any more")
+            return Found(node, module, first, dict(ranges))
+    raise DeclinedError(f"no {kind.__name__.lower()} stands there any more")
 
 
 def _statement(script: Script, first: int, last: int) -> tuple[int, int]:

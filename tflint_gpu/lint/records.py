@@ -38,12 +38,15 @@ def record_of(finding: Finding) -> list[Any]:
         finding.impact and [finding.impact.step_share, finding.impact.basis],
         finding.fix and _fix_record(finding.fix),
         finding.qualname,
+        finding.unfixable,
     ]
 
 
 def finding_of(record: Sequence[Any]) -> Finding:
     """Return the finding that `record_of` made a record of; raises one of `MALFORMED` for anything else."""
-    code, name, factor, severity, message, place, verdict, related, evidence, impact, fix, qualname = record
+    code, name, factor, severity, message, place, verdict, related, evidence, impact, fix, qualname, unfixable = (
+        record
+    )
     return Finding(
         code,
         name,
@@ -55,8 +58,9 @@ def finding_of(record: Sequence[Any]) -> Finding:
         tuple(Related(Location(*where), text) for where, text in related),
         tuple(Measure(*measure) for measure in evidence),
         impact and Impact(*impact),
-        fix and _fix(fix),
-        qualname,
+        fix=fix and _fix(fix),
+        qualname=qualname,
+        unfixable=unfixable,
     )
 
 
@@ -86,17 +90,24 @@ def _place(where: Location) -> list[Any]:
 
 
 def _fix_record(fix: Fix) -> list[Any]:
-    change = fix.change
+    return [fix.safety, fix.title, [_change_record(change) for change in fix.changes]]
+
+
+def _change_record(change: Change) -> list[Any]:
     parameters = [list(pair) for pair in change.parameters]
-    return [
-        fix.safety,
-        fix.title,
-        [change.kind, _place(change.location), parameters],
-        [edit_record(edit) for edit in fix.edits],
-    ]
+    return [change.kind, _place(change.location), parameters, [_place(where) for where in change.places]]
 
 
 def _fix(record: Sequence[Any]) -> Fix:
-    safety, title, (kind, place, parameters), edits = record
-    change = Change(kind, Location(*place), tuple((name, value) for name, value in parameters))
-    return Fix(safety, title, change, tuple(map(edit_of, edits)))
+    safety, title, changes = record
+    return Fix(safety, title, tuple(map(_change, changes)))
+
+
+def _change(record: Sequence[Any]) -> Change:
+    kind, place, parameters, places = record
+    return Change(
+        kind,
+        Location(*place),
+        tuple((name, value) for name, value in parameters),
+        tuple(Location(*where) for where in places),
+    )

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 def edits_in(report: Report, finding: Finding) -> tuple[tuple[Edit, ...], str]:
     """Return the edits of the fix of `finding`, or none and the reason why not."""
-    path = finding.location.path
     version = report.target.tensorflow
 
     def make() -> list[Any]:
         from tflint_gpu.fixes import edits_of
 
-        made, reason = edits_of(finding, report.texts.raw(path), version)
+        made, reason = edits_of(finding, report.texts.raw, version)
         return [[edit_record(edit) for edit in made], reason]
 
-    change = finding.fix and (finding.fix.change.kind, finding.fix.change.location, finding.fix.change.parameters)
-    edits, reason = report.texts.remembered(path, f"edits {version} {change}", make)
+    changes = finding.fix.changes if finding.fix else ()
+    paths = {change.location.path for change in changes}
+    # What is remembered of a file is what follows from its text alone.
+    remember = report.texts.remembered if len(paths) == 1 else lambda _path, _name, make: make()
+    edits, reason = remember(min(paths, default=""), f"edits {version} {changes}", make)
     return tuple(map(edit_of, edits)), reason

@@ -91,7 +91,7 @@ class MapNotParallel(Check):
             "pass num_parallel_calls=tf.data.AUTOTUNE",
             safety="safe" if safe else "unsafe",
             name="num_parallel_calls",
-            value="AUTOTUNE",
+            value="{tensorflow.data.AUTOTUNE}",
             position="1",
         )
 

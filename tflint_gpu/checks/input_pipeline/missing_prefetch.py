@@ -74,7 +74,7 @@ class MissingPrefetch(Check):
             last.location,
             f"append {_CALL}",
             method="prefetch",
-            argument="AUTOTUNE",
+            argument="{tensorflow.data.AUTOTUNE}",
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

@@ -116,7 +116,7 @@ class SerialFileRead(Check):
             f"pass {argument}=tf.data.AUTOTUNE",
             safety=safety,
             name=argument,
-            value="AUTOTUNE",
+            value="{tensorflow.data.AUTOTUNE}",
             position="" if position is None else str(position),
         )
 
