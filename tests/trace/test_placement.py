@@ -8,7 +8,8 @@ import pytest
 
 from tflint_gpu.program.kernels import kernel_table
 from tflint_gpu.trace.evidence import Device
-from tflint_gpu.trace.placement import placements
+from tflint_gpu.trace.placement import graph_loops, placements
+from tflint_gpu.trace.profile.loops import LoopTime
 from tflint_gpu.trace.profile.summary import OpTime, ProfileSummary
 
 
@@ -28,12 +29,17 @@ def record(op: str = "ResizeBicubic", **changes: Any) -> dict[str, Any]:
         "in_step": True,
         "jit": False,
         "compiles": None,
+        "body": None,
         **changes,
     }
 
 
-def profile(*ops: OpTime) -> ProfileSummary:
-    return ProfileSummary(files=(), device=Device("CPU", "cpu", traced=True), host_ops=ops)
+def profile(*ops: OpTime, loops: tuple[LoopTime, ...] = ()) -> ProfileSummary:
+    return ProfileSummary(files=(), device=Device("CPU", "cpu", traced=True), host_ops=ops, loops=loops)
+
+
+def loop(*names: str, **changes: Any) -> dict[str, Any]:
+    return record("While", names=list(names), device=None, basis="none", why="", bytes=None, body=24, **changes)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +124,28 @@ def test_work_that_leaves_the_gpu_comes_first() -> None:
     on_gpu = record("MatMul", device="gpu", why="")
     nowhere = record("AsString", spot=None)
     assert [p.op for p in placements([on_gpu, nowhere, record()])] == ["ResizeBicubic", "AsString", "MatMul"]
+
+
+def test_a_loop_and_its_gradient_are_one_and_no_placement() -> None:
+    times = (LoopTime("Call/rnn/while", 2.0, 20.0), LoopTime("Call/grad/rnn/while_grad", 3.0, 21.0))
+    both = loop("rnn/while", "grad/rnn/while_grad")
+    (found,) = graph_loops([both], profile(loops=times))
+    assert (found.ms, found.rounds, found.body_ops) == (5.0, 21.0, 24)
+    assert found.spot is not None
+    assert found.spot.line == 7
+    assert placements([both]) == ()
+
+
+def test_a_loop_that_the_profile_does_not_show_has_no_time() -> None:
+    (found,) = graph_loops([loop("rnn/while")], profile(loops=(LoopTime("other/while", 2.0, 20.0),)))
+    assert (found.ms, found.rounds) == (None, None)
+
+
+def test_a_loop_is_known_by_its_scope_only_where_it_is_alone_there() -> None:
+    around = profile(loops=(LoopTime("Call/loss/map/", 2.0, None),))
+    (found,) = graph_loops([loop("loss/map/while")], around)
+    assert (found.ms, found.rounds) == (2.0, None)
+    pair = graph_loops([loop("loss/map/while"), loop("loss/map/while_1")], around)
+    assert [each.ms for each in pair] == [None, None]
+    (top,) = graph_loops([loop("while")], around)
+    assert top.ms is None

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from tflint_gpu.trace.evidence import (
     CallbackCost,
     Device,
     Eager,
     Environment,
+    GraphLoop,
     KerasCall,
     Placement,
     PythonInput,
@@ -30,6 +31,8 @@ _OWN_STEPS = {"optimizer": "step function", "gradient": "step function"}
 ENOUGH = 5
 
 Report = dict[str, Any]
+#: What a profile gives a time per step.
+Timed = TypeVar("Timed", Placement, GraphLoop)
 
 
 def now() -> str:
@@ -211,15 +214,13 @@ def calls_of(report: Report) -> tuple[KerasCall, ...]:
     return tuple(found)
 
 
-def as_plain(
-    placements: Sequence[Placement], steps: Sequence[Step], plain: Sequence[float]
-) -> tuple[Placement, ...]:
-    """Return `placements` with their times as parts of a plain step: profiled steps are longer than those."""
+def as_plain(measured: Sequence[Timed], steps: Sequence[Step], plain: Sequence[float]) -> tuple[Timed, ...]:
+    """Return `measured` with their times as parts of a plain step: profiled steps are longer than those."""
     profiled = statistics.fmean(step.step_ms for step in steps) if steps else 0.0
     if not profiled or not plain:
-        return tuple(placements)
+        return tuple(measured)
     factor = min(1.0, statistics.median(plain) / profiled)
-    return tuple(each if each.ms is None else replace(each, ms=each.ms * factor) for each in placements)
+    return tuple(each if each.ms is None else replace(each, ms=each.ms * factor) for each in measured)
 
 
 def written(reports: Iterable[Report]) -> Iterator[str]:

@@ -214,6 +214,22 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class GraphLoop:
+    """A loop inside a graph (``while_loop``, ``map_fn``, a recurrent layer); with its gradient, where it has one.
+
+    `body_ops` is how many ops one round runs, `rounds` how many it made per step and `ms` how long, from the first
+    op to the last; None where the profile does not show it.
+    """
+
+    spot: Spot | None
+    body_ops: int
+    rounds: float | None = None
+    ms: float | None = None
+    in_step: bool = True
+    jit: bool = False
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """One change against the baseline of the same run.
 
@@ -265,6 +281,7 @@ class Evidence:
     keras_calls: tuple[KerasCall, ...] = ()
     eager: Eager | None = None
     placements: tuple[Placement, ...] = ()
+    loops: tuple[GraphLoop, ...] = ()
     copies: Copies | None = None
     kernels: Kernels | None = None
     gpus: tuple[GpuUse, ...] = ()

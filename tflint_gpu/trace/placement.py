@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program.kernels import kernel_table
-from tflint_gpu.trace.evidence import Placement, Spot
+from tflint_gpu.trace.evidence import GraphLoop, Placement, Spot
 
 if TYPE_CHECKING:
     from tflint_gpu.trace.profile.summary import OpTime, ProfileSummary
@@ -35,8 +35,46 @@ def placements(
     an op that XLA does not know ends the run. Times are taken from `profile` by node name.
     """
     times = _Times((*profile.host_ops, *profile.device_ops, *profile.python_ops) if profile else ())
-    found = [_placement(record, times, keras_auto_jit) for record in records]
+    found = [_placement(record, times, keras_auto_jit) for record in records if record["body"] is None]
     return tuple(sorted(found, key=_order))
+
+
+def graph_loops(records: Iterable[dict[str, Any]], profile: ProfileSummary | None = None) -> tuple[GraphLoop, ...]:
+    """Return the loops among the probe's `records`, with the rounds and the time that `profile` saw of each.
+
+    A loop and its gradient are one: their times add up, and the rounds are those of the longer one.
+    """
+    times = profile.loops if profile else ()
+    loops = [record for record in records if record["body"] is not None]
+    scopes = collections.Counter(_scope(name) for record in loops for name in record["names"])
+    found = []
+    for record in loops:
+        seen = [time for time in times if any(_ends_with(time.scope, name) for name in record["names"])]
+        if not seen:
+            alone = [scope for scope in map(_scope, record["names"]) if scopes[scope] == 1]
+            seen = [time for time in times if any(_ends_with(time.scope, scope) for scope in alone)]
+        rounds = [time.rounds for time in seen if time.rounds is not None]
+        found.append(
+            GraphLoop(
+                spot=_spot(record),
+                body_ops=record["body"],
+                rounds=max(rounds, default=None),
+                ms=sum(time.ms for time in seen) if seen else None,
+                in_step=record["in_step"],
+                jit=record["jit"],
+            )
+        )
+    return tuple(found)
+
+
+def _scope(name: str) -> str:
+    """Return the scope that the node `name` stands in, ``""`` at the top."""
+    return name[: name.rfind("/") + 1]
+
+
+def _ends_with(scope: str, name: str) -> bool:
+    """Say whether the node `name` is the one at `scope`, which may have been inlined into another function."""
+    return bool(name) and (scope == name or scope.endswith("/" + name))
 
 
 def _order(placement: Placement) -> tuple[Any, ...]:
@@ -110,6 +148,6 @@ class _Times:
         found: dict[str, float] = {}
         for name in record["names"]:
             for op in self._by_end.get((record["op"], name.rpartition("/")[2]), ()):
-                if op.name == name or op.name.endswith("/" + name):
+                if _ends_with(op.name, name):
                     found[op.name] = op.ms
         return sum(found.values()) if found else None

@@ -15,7 +15,7 @@ from tflint_gpu.errors import UserError
 from tflint_gpu.trace import assemble, whatif
 from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
-from tflint_gpu.trace.evidence import SCHEMA, Evidence, Placement, Samples, WhatIf
+from tflint_gpu.trace.evidence import SCHEMA, Evidence, GraphLoop, Placement, Samples, WhatIf
 from tflint_gpu.trace.failures import after_steps, at, refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch, terminable
 from tflint_gpu.trace.script import Script
@@ -214,6 +214,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     facts.update(assemble.epochs_of(first) or assemble.epochs_of(best))
     if first is not best and (own := assemble.own_step(first)) is not None:
         facts["own_step_ms"] = own
+    placed, loops = _placements(reports, profile, bool(facts.get("keras_auto_jit")))
     script = job.script
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(
@@ -232,7 +233,8 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         callbacks=assemble.callbacks_of(best, window),
         keras_calls=assemble.calls_of(first),
         eager=assemble.eager_of(reports, profile.eager if profile else None),
-        placements=_placements(reports, profile, bool(facts.get("keras_auto_jit"))),
+        placements=placed,
+        loops=loops,
         copies=profile.copies if profile else None,
         kernels=profile.kernels if profile else None,
         gpus=tuple(device.use for device in profile.devices) if profile else (),
@@ -268,13 +270,17 @@ def _profile(report: Report) -> tuple[ProfileSummary | None, list[str]]:
         return None, [f"No breakdown: {problem}"]
 
 
-def _placements(reports: tuple[Report, ...], profile: ProfileSummary | None, jit: bool) -> tuple[Placement, ...]:
-    """Return where the ops ran or would run; `jit` says that Keras would compile the step on a GPU."""
-    from tflint_gpu.trace.placement import placements
+def _placements(
+    reports: tuple[Report, ...], profile: ProfileSummary | None, jit: bool
+) -> tuple[tuple[Placement, ...], tuple[GraphLoop, ...]]:
+    """Return where the ops ran or would run, and the loops among them; `jit`: Keras would compile it on a GPU."""
+    from tflint_gpu.trace.placement import graph_loops, placements
 
     records = reports[-1]["placements"] or reports[0]["placements"]
+    steps, plain = profile.steps if profile else (), assemble.step_times(reports[-1])
     found = placements(records, profile, keras_auto_jit=jit)
-    return assemble.as_plain(found, profile.steps if profile else (), assemble.step_times(reports[-1]))
+    loops = graph_loops(records, profile)
+    return assemble.as_plain(found, steps, plain), assemble.as_plain(loops, steps, plain)
 
 
 def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:

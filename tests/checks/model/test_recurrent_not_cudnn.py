@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
-from tflint_gpu.trace.evidence import Kernels, Placement, Spot
+from tflint_gpu.trace.evidence import GraphLoop, Kernels, Placement, Spot
 
 NAME = "recurrent-not-cudnn"
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = np.random.rand(2048, 40, 8).astype('float32')\n"
@@ -172,3 +172,27 @@ def test_judge_confirms_by_launches(rule: Callable[[str], Check]) -> None:
 def test_judge_knows_nothing_without_a_gpu(rule: Callable[[str], Check]) -> None:
     check = rule(NAME)
     assert check.judge(finding_at(check, 7), evidence_of(buckets={"host": 10.0})) is None
+
+
+def test_judge_sees_the_loop_over_time_on_a_cpu_but_not_what_cudnn_would_give_back(
+    rule: Callable[[str], Check],
+) -> None:
+    check = rule(NAME)
+    loop = GraphLoop(Spot("train.py", 7), body_ops=24, rounds=60.0, ms=6.0)
+    judged = check.judge(finding_at(check, 7), evidence_of(10.0, loops=(loop,)))
+    assert judged is not None
+    assert (judged.verdict, judged.impact) == (Verdict.CONFIRMED, None)
+    assert [(each.metric, each.value) for each in judged.measures] == [
+        ("loop_share", 0.6),
+        ("rounds_per_step", 60.0),
+        ("ops_per_round", 24.0),
+    ]
+    judged = check.judge(finding_at(check, 7), evidence_of(1000.0, loops=(loop,)))
+    assert judged is not None
+    assert judged.verdict is Verdict.MINOR
+
+
+def test_judge_does_not_take_another_lines_loop(rule: Callable[[str], Check]) -> None:
+    check = rule(NAME)
+    loop = GraphLoop(Spot("train.py", 8), body_ops=24, rounds=60.0, ms=6.0)
+    assert check.judge(finding_at(check, 7), evidence_of(10.0, loops=(loop,))) is None

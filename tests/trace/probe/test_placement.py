@@ -55,6 +55,13 @@ def test_strings_python_and_explicit_devices_are_told_apart(report: dict[str, An
     assert at(report, "asked")["BatchMatMulV2"]["why"] == "asked"
 
 
+def test_a_loop_of_the_graph_is_one_record_with_its_gradient(report: dict[str, Any]) -> None:
+    found = at(report, "a loop")["While"]
+    assert found["count"] == 2
+    assert found["body"] >= 1
+    assert (found["device"], found["in_step"]) == (None, True)
+
+
 def test_a_layer_of_a_functional_model_stands_where_it_is_called(report: dict[str, Any]) -> None:
     assert "ResizeBicubic" in at(report, "called here")
 

@@ -59,6 +59,8 @@ def step(images):
         result = tf.numpy_function(np.sin, [result], tf.float32) * 0 + result  # Python
         with tf.device("/CPU:0"):
             scores = tf.matmul(result, tf.ones([1, 600]))  # asked
+        rows = tf.map_fn(tf.nn.softmax, result)  # a loop
+        scores += tf.reduce_mean(rows)
         shapes = tf.shape(images)[0] * 2 + tf.reduce_prod(tf.shape(images)[1:])
         loss = tf.reduce_mean(scores) + tf.cast(shapes, tf.float32)
     return tape.gradient(loss, model.trainable_variables)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import near
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.op_time import judge_loop
 from tflint_gpu.checks.steps import (
     compiled,
     hides_gpus,
@@ -16,11 +17,9 @@ from tflint_gpu.checks.steps import (
     made_by_op,
     slices_by,
 )
-from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Severity
+from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.program.values import Instance, Items, Produced, Tensor, constant
 from tflint_gpu.program.views import Model
-from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Loop
@@ -114,17 +113,8 @@ class MapFnInStep(Check):
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the time of the ops that the lines made, where a GPU is launch-bound or a CPU measured them."""
-        here = [p for p in evidence.placements if p.in_step and touches(p.spot, finding.location)]
-        launch = evidence.share("launch")
-        if evidence.gpu_busy_share is not None:
-            kernels = evidence.kernels
-            if not here or kernels is None or launch is None:
-                return None
-            return weigh(launch, "launch_share", "trace: launching kernels", Measure("kernels", kernels.per_step))
-        times = [placement.ms for placement in here if placement.ms is not None]
-        share = share_of_step(sum(times), evidence) if times else None
-        return None if share is None else weigh(share, "loop_share", "trace: ops of the loop, on a CPU")
+        """Judge by the loop that these lines made: its launches on a GPU, its own time on a CPU."""
+        return judge_loop(finding, evidence)
 
 
 def _rounds(elems: Value | None) -> int | None:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.architecture import place_of_layer
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import callable_function, calls_inside
+from tflint_gpu.checks.op_time import judge_loop
 from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, loudest
-from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Related, Severity
+from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.values import Const
-from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call
@@ -91,18 +90,8 @@ class VectorizedMapFallback(Check):
                     )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the loop that the lines made: its launches, or its time on a CPU, give the cost."""
-        here = [p for p in evidence.placements if p.in_step and touches(p.spot, finding.location)]
-        if not here:
-            return None
-        if evidence.gpu_busy_share is not None:
-            launch, kernels = evidence.share("launch"), evidence.kernels
-            if launch is None or kernels is None:
-                return None
-            return weigh(launch, "launch_share", "trace: launching kernels", Measure("kernels", kernels.per_step))
-        times = [placement.ms for placement in here if placement.ms is not None]
-        share = share_of_step(sum(times), evidence) if times else None
-        return None if share is None else weigh(share, "loop_share", "trace: ops of the loop, on a CPU")
+        """Judge by the loop that the lines made: its launches on a GPU, its own time on a CPU."""
+        return judge_loop(finding, evidence)
 
 
 def _no_converter(call: Call) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import inputs_of, layers_of
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.op_time import loop_figures, loops_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loops_in_step, loudest, slices_by
-from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
 from tflint_gpu.program.values import (
     Call,
@@ -25,7 +27,7 @@ from tflint_gpu.trace.evidence import touches
 if TYPE_CHECKING:
     from tflint_gpu.program.target import Target
     from tflint_gpu.program.views import Program
-    from tflint_gpu.trace.evidence import Evidence
+    from tflint_gpu.trace.evidence import Evidence, GraphLoop
 
 FUSED = ("keras.layers.LSTM", "keras.layers.GRU")
 
@@ -146,17 +148,28 @@ class RecurrentNotCudnn(Check):
                     )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Look for cuDNN's op at the line, else for the thousands of launches that a loop over time makes."""
+        """Look for cuDNN's op at the line, else for the loop over time and the launches that it makes."""
         here = [placement for placement in evidence.placements if touches(placement.spot, finding.location)]
         fused = [placement for placement in here if placement.op.startswith("CudnnRNN")]
         if any(placement.device == "gpu" and not placement.predicted for placement in fused):
             return Judgement(Verdict.REFUTED, (Measure("cudnn_ops_per_step", float(sum(p.count for p in fused))),))
+        loops = loops_of(finding, evidence)
+        if evidence.gpu_busy_share is None:
+            return _without_gpu(loops, evidence)
         kernels, launch = evidence.kernels, evidence.share("launch")
-        if evidence.gpu_busy_share is None or kernels is None or launch is None or kernels.per_step < MANY_KERNELS:
+        if kernels is None or launch is None or kernels.per_step < MANY_KERNELS:
             return None
-        return weigh(
-            launch, "launch_share", "trace: launching kernels", Measure("kernels_per_step", kernels.per_step)
-        )
+        count = Measure("kernels_per_step", kernels.per_step)
+        return weigh(launch, "launch_share", "trace: launching kernels", count, *loop_figures(loops))
+
+
+def _without_gpu(loops: list[GraphLoop], evidence: Evidence) -> Judgement | None:
+    """Judge by the loop over time as a CPU ran it: what cuDNN would give back is not known there."""
+    times = [loop.ms for loop in loops if loop.ms is not None]
+    share = share_of_step(sum(times), evidence) if times else None
+    if share is None:
+        return None
+    return replace(weigh(share, "loop_share", "", *loop_figures(loops)), impact=None)
 
 
 def on_cpu(call: Call) -> bool:

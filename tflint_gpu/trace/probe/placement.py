@@ -31,6 +31,8 @@ BOOKKEEPING = frozenset(
     """.split()
 )
 BOOKKEEPING_WORDS = ("Dataset", "Iterator", "Summary")
+#: Loops inside a graph: no op of their own, but every round of theirs launches what is in the body.
+LOOPS = frozenset(("While", "StatelessWhile"))
 #: These run Python, whatever device TensorFlow registers them for.
 PYTHON_OPS = frozenset(("PyFunc", "PyFuncStateless", "EagerPyFunc"))
 #: Up to this many elements, whole numbers are shapes, counters and seeds: cheap wherever they are.
@@ -83,7 +85,8 @@ def collect(functions, is_project, in_step=None):
       ``why`` (``no-kernel`` | ``dtype`` | ``host-memory`` | ``asked`` | ``python`` | "");
     * ``bytes`` of inputs and outputs, unknown dimensions counted as one; None where a rank is unknown;
     * ``in_step``, ``jit`` (``jit_compile`` holds for its graph), ``compiles`` (XLA has a kernel for it; None
-      where this process never loaded XLA).
+      where this process never loaded XLA);
+    * ``body``, for a loop of the graph (``While``): the ops of one round; None for all other ops.
     """
     known = functools.lru_cache(maxsize=None)(is_project)
     kernels = Kernels() if cuda_build() else None
@@ -109,6 +112,7 @@ def _merge(merged, key, record, step):
     other["count"] = max(other["count"], record["count"])
     other["in_step"] = other["in_step"] or step
     other["jit"] = other["jit"] or record["jit"]
+    other["body"] = max(other["body"], record["body"]) if other["body"] is not None else None
     sizes = [size for size in (other["bytes"], record["bytes"]) if size is not None]
     other["bytes"] = max(sizes) if sizes else None
 
@@ -123,7 +127,9 @@ def _of_function(concrete, known, kernels, recorded):
     forward = _forward_spots(nodes)
     for node in nodes:
         _charge_to_cause(node, forward)
-        if _is_work(node.op):
+        if node.op.type in LOOPS:
+            _add_loop(records, node)
+        elif _is_work(node.op):
             _add(records, node, kernels, recorded)
     return records
 
@@ -274,6 +280,42 @@ def _bytes(op):
     return sum(count * (width or 1) for count, width in sizes)
 
 
+def _add_loop(records, node):
+    """Note a loop of the graph; a loop and its gradient stand at one line and are one record."""
+    op = node.op
+    path, line, function = node.spot or (None, None, "")
+    known = records.get((op.type, path, line, function))
+    if known is not None:
+        known["count"] += 1
+        known["names"].append(op.name)
+        known["body"] += _body_ops(op)
+        return
+    records[op.type, path, line, function] = {
+        "op": op.type,
+        "count": 1,
+        "names": [op.name],
+        "dtypes": [],
+        "types": {},
+        "path": path,
+        "line": line,
+        "function": function,
+        "graph": node.graph,
+        "device": None,
+        "basis": "none",
+        "why": "",
+        "bytes": None,
+        "jit": node.jit,
+        "compiles": None,
+        "body": _body_ops(op),
+    }
+
+
+def _body_ops(op):
+    """Return how many ops one round of the loop `op` runs."""
+    body = _graph_of(op.graph, op.node_def.attr["body"].func.name)
+    return sum(_is_work(each) for each in body.get_operations()) if body is not None else 0
+
+
 def _add(records, node, kernels, recorded):
     """Count `node` in `records`, with its device the first time its like is met."""
     op = node.op
@@ -304,6 +346,7 @@ def _add(records, node, kernels, recorded):
         "bytes": _bytes(op),
         "jit": node.jit,
         "compiles": kernels.compiles(op) if kernels else None,
+        "body": None,
     }
 
 

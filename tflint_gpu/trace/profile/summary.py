@@ -19,6 +19,7 @@ from tflint_gpu.trace.profile.host import HostTrace, OpEvent, is_python, read_ho
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge
 from tflint_gpu.trace.profile.kernels import kernel_stats
 from tflint_gpu.trace.profile.layout import find_run
+from tflint_gpu.trace.profile.loops import LoopTime, loop_times
 from tflint_gpu.trace.profile.memory import memory_of
 from tflint_gpu.trace.profile.pipelines import pipeline_stages
 from tflint_gpu.trace.profile.space import Plane, read_space
@@ -101,6 +102,7 @@ class ProfileSummary:
     python_ops: tuple[OpTime, ...] = ()
     host_ops: tuple[OpTime, ...] = ()
     device_ops: tuple[OpTime, ...] = ()
+    loops: tuple[LoopTime, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -197,6 +199,7 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         python_ops=_ops((event for host in hosts for event in host.ops if is_python(event)), hosts, per),
         host_ops=_ops((event for host in hosts for event in host.ops), hosts, per),
         device_ops=_device_ops(kernels, per),
+        loops=loop_times(hosts, per),
         notes=(*notes, *_notes(devices, seen_as)),
     )
 
