@@ -42,10 +42,15 @@ KEYS = (
     "tensorflow",
     "fail-on",
     "severity",
+    "fixable",
+    "unfixable",
+    "extend-fixable",
     "rules",
 )
 #: Keys whose flags add to what files say.
-_ADDED_TO = ("exclude", "per-file-ignores", "ignore", "extend-select")
+_ADDED_TO = ("exclude", "per-file-ignores", "ignore", "extend-select", "unfixable", "extend-fixable")
+#: A flag that begins a selection anew, and the keys of files that then count no more.
+_ANEW = {"select": ("ignore", "extend-select"), "fixable": ("unfixable", "extend-fixable")}
 ALL = "all"
 _NEVER = "never"
 
@@ -55,7 +60,8 @@ class Settings:
     """What to check and how loudly. Rules are named by code, name, factor or ``all``.
 
     `fail_on` is None for ``never``. `rules` holds the options of single rules, `severity` their loudness, both by
-    the reference that the user wrote. `origin` is the file that was read, None where there was none.
+    the reference that the user wrote. `fixable` and its kin say of which rules the fixes are offered and made.
+    `origin` is the file that was read, None where there was none.
     """
 
     select: tuple[str, ...] = (ALL,)
@@ -67,6 +73,9 @@ class Settings:
     tensorflow: str | None = None
     fail_on: Severity | None = Severity.WARNING
     severity: Mapping[str, Severity] = field(default_factory=dict)
+    fixable: tuple[str, ...] = (ALL,)
+    unfixable: tuple[str, ...] = ()
+    extend_fixable: tuple[str, ...] = ()
     rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pedantic: bool = False
     origin: Path | None = None
@@ -75,6 +84,11 @@ class Settings:
         """Say whether the rule is on: the closest reference wins (rule, factor, ``all``), at a tie `ignore`."""
         chosen = closeness(page, (*self.select, *self.extend_select))
         return chosen > closeness(page, self.ignore)
+
+    def fixes(self, rule: Named) -> bool:
+        """Say whether the fixes of the rule are offered and made; the closest reference wins, as in `enables`."""
+        chosen = closeness(rule, (*self.fixable, *self.extend_fixable))
+        return chosen > closeness(rule, self.unfixable)
 
     def severity_of(self, page: Page) -> Severity:
         """Return how loud the rule is: the setting whose reference is closest, else what its page says."""
@@ -158,9 +172,8 @@ def origins_of(layers: Sequence[tuple[Path | None, dict[str, Any]]]) -> dict[str
     """Return, for every key that one of `layers` states, the files (None: the command line) whose words count."""
     origins: dict[str, list[Path | None]] = {}
     for path, table in layers:
-        if path is None and "select" in table:
-            origins.pop("ignore", None)
-            origins.pop("extend-select", None)
+        for key in _dropped_by(table) if path is None else ():
+            origins.pop(key, None)
         for key in table:
             added = key in ("severity", "rules") or (path is None and key in _ADDED_TO)
             origins[key] = [*(origins.get(key, ()) if added else ()), path]
@@ -229,9 +242,8 @@ def _load_toml(path: Path) -> dict[str, Any]:
 
 def _overlay(values: dict[str, Any], layer: dict[str, Any], *, flag: bool) -> None:
     """Lay `layer` over `values`. Flags add to tables and patterns, and ``--select`` starts the selection anew."""
-    if flag and "select" in layer:
-        values.pop("ignore", None)
-        values.pop("extend_select", None)
+    for key in _dropped_by(layer) if flag else ():
+        values.pop(key.replace("-", "_"), None)
     for key, value in layer.items():
         if key in ("severity", "rules") and key in values:
             merged = dict(values[key])
@@ -242,6 +254,11 @@ def _overlay(values: dict[str, Any], layer: dict[str, Any], *, flag: bool) -> No
             values[key] = (*values.get(key, ()), *value)
         else:
             values[key] = value
+
+
+def _dropped_by(flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of files that count no more because `flags` begin their selection anew."""
+    return tuple(key for flag, keys in _ANEW.items() if flag in flags for key in keys)
 
 
 def _read_table(table: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
@@ -380,5 +397,8 @@ _READERS: dict[str, Any] = {
     "tensorflow": _tensorflow,
     "fail-on": _fail_on,
     "severity": _severities,
+    "fixable": _references,
+    "unfixable": _references,
+    "extend-fixable": _references,
     "rules": _rules,
 }

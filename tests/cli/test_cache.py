@@ -182,6 +182,9 @@ def test_settings_are_shown_with_where_they_come_from(project: Path, capfd: pyte
         "tensorflow": '"2.15" # command line',
         "fail-on": '"never" # command line',
         "severity": '{ "TFG602" = "info", "TFG101" = "hint" } # pyproject.toml, command line',
+        "fixable": '["all"] # default',
+        "unfixable": "[] # default",
+        "extend-fixable": "[] # default",
         "rules": '{ "tiny-batch" = { "vision" = 8 } } # pyproject.toml',
     }
     invoke(["check", "--show-settings", "--select", "TFG602"])

@@ -61,7 +61,7 @@ def places(check: Check, *arguments: str, **files: str) -> list[tuple[str, str, 
 def test_findings_name_their_lines(check: Check) -> None:
     status, out, err = check(*TWO, eager=EAGER, serial=SERIAL)
     assert status == 1
-    assert err == ""
+    assert err == "note: 1 can be fixed with --fix; --diff shows how.\n"
     assert out.splitlines()[0].startswith("eager.py:4:")
     assert any(line.startswith("serial.py:4:") and "TFG101 missing-prefetch" in line for line in out.splitlines())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fixes.conftest import PREFETCH, Project, finding_at, place_of
-from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Finding, Severity, Verdict
-from tflint_gpu.fixes import FixReport, apply_fixes, write_changes
+from tflint_gpu.fixes import FixReport, apply_fixes
 from tflint_gpu.fixes import apply as applying
 
 TEXT = "import tensorflow as tf\nds = ds.map(f)\nds = ds.batch(2)\n"
@@ -177,62 +175,6 @@ def test_every_other_byte_stays(raw: bytes) -> None:
     report = apply_fixes([finding], {"a.py": raw}.get, lint, tensorflow=(2, 15))
     at = raw.index(b"ds.batch(2)") + len(b"ds.batch(2)")
     assert report.changed[0].after == raw[:at] + b".prefetch(tf.data.AUTOTUNE)" + raw[at:]
-
-
-def written(folder: Path) -> FixReport:
-    project = Project({"a.py": TEXT})
-    report = project.fix()
-    write_changes(report, folder)
-    return report
-
-
-def test_writing_keeps_the_mode(tmp_path: Path) -> None:
-    path = tmp_path / "a.py"
-    path.write_text(TEXT)
-    path.chmod(0o755)
-    written(tmp_path)
-    assert path.read_text() == FIXED
-    assert path.stat().st_mode & 0o7777 == 0o755
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
-
-
-def test_writing_keeps_a_link(tmp_path: Path) -> None:
-    real = tmp_path / "real" / "b.py"
-    real.parent.mkdir()
-    real.write_text(TEXT)
-    (tmp_path / "a.py").symlink_to(real)
-    written(tmp_path)
-    assert (tmp_path / "a.py").is_symlink()
-    assert real.read_text() == FIXED
-
-
-def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(TEXT + "# mine\n")
-    with pytest.raises(UserError, match=r"a\.py: changed while it was being fixed; run again"):
-        written(tmp_path)
-    assert (tmp_path / "a.py").read_text() == TEXT + "# mine\n"
-
-
-def test_a_folder_that_cannot_be_written_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.py").write_text(TEXT)
-
-    def full(self: Path, target: Path) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(UserError, match=r"a\.py: cannot be written: No space left on device"):
-        written(tmp_path)
-    assert (tmp_path / "a.py").read_text() == TEXT
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_read_only_file_stays(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(TEXT)
-    (tmp_path / "a.py").chmod(0o444)
-    with pytest.raises(UserError, match="it is read-only"):
-        written(tmp_path)
-    assert (tmp_path / "a.py").read_text() == TEXT
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.rstrip("\n"), TEXT.replace("\n", "\r\n")], ids=["LF", "open", "CRLF"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,64 @@ def test_a_diff_writes_nothing_and_tells_by_its_status(capsys: pytest.CaptureFix
     assert Path("train.py").read_text(encoding="utf-8") == SCRIPT
     assert check("--fix") == 0
     assert check("--diff") == 0
+
+
+def told(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, str, str]:
+    status = check(*flags)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_fix_only_reports_nothing_that_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    eager = SCRIPT.replace('"mse"', '"mse", run_eagerly=True')
+    Path("train.py").write_text(eager, encoding="utf-8")
+    assert told(capsys, "--extend-select", "TFG602", "--fix-only") == (0, "", "note: fixed 1 finding in 1 file\n")
+    assert Path("train.py").read_text(encoding="utf-8") == eager.replace("\n)", "\n).prefetch(tf.data.AUTOTUNE)")
+
+
+@pytest.mark.parametrize("source", [SCRIPT, "print('é')\n"], ids=["fixed", "nothing to fix"])
+def test_standard_input_is_fixed_to_standard_output(
+    source: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(source.encode())))
+    assert invoke(["check", "--isolated", "--select", "TFG101", "--tensorflow", "2.9", "--fix-only", "-"]) == 0
+    assert capfdbinary.readouterr().out == source.replace("\n)", "\n).prefetch(tf.data.AUTOTUNE)").encode()
+
+
+def test_a_report_on_fixed_standard_input_has_no_place_to_go(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCRIPT.encode())))
+    assert invoke(["check", "--isolated", "--select", "TFG101", "--tensorflow", "2.9", "--fix", "-"]) == 2
+    assert "--fix-only writes it to standard output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "offered"),
+    [
+        ([], True),
+        (["--unfixable", "TFG101"], False),
+        (["--fixable", "graph"], False),
+        (["--fixable", "graph", "--extend-fixable", "missing-prefetch"], True),
+        (["--unfixable", "input-pipeline", "--fixable", "TFG101"], True),
+        (["--config", 'unfixable = ["TFG101"]'], False),
+        (["--config", 'unfixable = ["TFG101"]', "--fixable", "all"], True),
+    ],
+)
+def test_settings_say_what_may_be_fixed(
+    flags: list[str], offered: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.py").write_text(SCRIPT, encoding="utf-8")
+    status, _, err = told(capsys, *flags)
+    assert status == 1
+    assert ("1 can be fixed with --fix; --diff shows how." in err) is offered
+    assert told(capsys, *flags, "--diff")[0] == offered
+    assert told(capsys, *flags, "--fix")[0] == (not offered)
+    assert (Path("train.py").read_text(encoding="utf-8") != SCRIPT) is offered
+
+
+def test_a_hint_that_is_not_shown_is_not_fixed(capsys: pytest.CaptureFixture[str]) -> None:
+    hinted = SCRIPT.replace(".fit(ds", ".fit(ds.prefetch(2), validation_data=ds")
+    Path("train.py").write_text(hinted, encoding="utf-8")
+    assert told(capsys, "--diff") == (0, "", "")
+    assert told(capsys, "--diff", "--pedantic")[0] == 1

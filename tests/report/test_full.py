@@ -38,7 +38,7 @@ def test_a_fix_is_offered_where_there_is_something_to_gain(
     fix = Fix("safe", "append it", (Change("append-method", item.location),))
     text = text_of(finding("TFG101", ("train.py", 11), verdict=verdict, fix=fix), samples)
     assert ("fix: append it (safe, --fix)" in text) is offered
-    assert ("1 with a safe fix" in text) is offered
+    assert ("1 can be fixed with --fix; --diff shows how." in text) is offered
 
 
 def test_a_place_that_only_the_trace_saw(samples: Samples, finding: Callable[..., Finding]) -> None:

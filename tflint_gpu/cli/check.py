@@ -13,6 +13,7 @@ import click
 from tflint_gpu.cli.options import (
     cache_options,
     file_options,
+    fix_options,
     means_from,
     output_options,
     outputs_from,
@@ -24,6 +25,7 @@ from tflint_gpu.source.discovery import absolute_path, discover, source_file
 
 if TYPE_CHECKING:
     from tflint_gpu.config import Settings
+    from tflint_gpu.findings import Finding
     from tflint_gpu.fixes.apply import FixReport
     from tflint_gpu.source.files import SourceFile
     from tflint_gpu.trace.evidence import Evidence
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
 @click.option("--evidence", metavar="FILE", type=click.Path(), help="Merge what a trace measured.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply the other fixes too.")
+@click.option("--fix-only", is_flag=True, help="Apply fixes, and report nothing but what was done.")
 @click.option("--diff", is_flag=True, help="Show what the fixes would change; write nothing.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of listing them.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked, and check nothing.")
 @click.option("--show-settings", is_flag=True, help="Tell each setting and where it comes from; check nothing.")
 @click.option("--stdin-filename", metavar="FILE", default="stdin.py", help="The name of what is read from -.")
+@fix_options
 @file_options
 @cache_options
 @settings_options
@@ -68,6 +72,8 @@ def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: An
         result = _lint(files, settings, means)
         if flags["diff"]:
             return _show_diff(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
+        if flags["fix_only"]:
+            return _fix_only(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
         if fix or flags["unsafe_fixes"]:
             result = _fix(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
         outputs = outputs_from(flags)
@@ -112,25 +118,29 @@ def _load(path: str | None) -> Evidence | None:
 def _fixes(
     result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
 ) -> FixReport | None:
-    """Return what the fixes would do; None where no finding has one."""
-    shown = {finding.location for finding in assemble(result, evidence, settings).findings if finding.fix}
-    if not shown:
+    """Return what the fixes would do, telling what they cannot; None where no finding has one."""
+    report = assemble(result, evidence, settings)
+    for finding in report.findings:
+        if finding.unfixable:
+            _decline(finding, finding.unfixable)
+    if not any(finding.fix for finding in report.findings):
         return None
     from tflint_gpu.fixes.apply import apply_fixes
 
-    # Hints count when the result is compared with the findings before, but nothing is fixed that is not shown.
-    merged = assemble(result, evidence, replace(settings, pedantic=True))
     done = apply_fixes(
-        [finding if finding.location in shown else replace(finding, fix=None) for finding in merged.findings],
-        merged.texts.raw,
+        report.findings,
+        report.texts.raw,
         relinter(result, settings, means),
-        tensorflow=merged.target.tensorflow,
+        tensorflow=report.target.tensorflow,
         unsafe=unsafe,
     )
     for refusal in done.declined:
-        where = refusal.finding.location
-        click.echo(f"note: {where}: {refusal.finding.code} not fixed: {refusal.reason}", err=True)
+        _decline(refusal.finding, refusal.reason)
     return done
+
+
+def _decline(finding: Finding, reason: str) -> None:
+    click.echo(f"note: {finding.location}: {finding.code} not fixed: {reason}", err=True)
 
 
 def _show_diff(
@@ -140,21 +150,48 @@ def _show_diff(
     done = _fixes(result, evidence, settings, means, unsafe=unsafe)
     if done is not None:
         click.echo(done.diff(), nl=False)
+    return _errors(result) or int(done is not None and bool(done.changed))
+
+
+def _errors(result: LintResult) -> int:
+    """Tell which files could not be read; return 2 where there are some."""
     for error in result.errors:
         click.echo(f"error: {error}", err=True)
-    return 2 if result.errors else int(done is not None and bool(done.changed))
+    return 2 if result.errors else 0
+
+
+def _fix_only(
+    result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
+) -> int:
+    """Write the fixes, those of a file from standard input to standard output; what is left is not told."""
+    done = _fixes(result, evidence, settings, means, unsafe=unsafe)
+    given = next((file.content for file in result.files if file.content is not None), None)
+    if given is not None:
+        changed = done.changed[0].after if done and done.changed else given
+        sys.stdout.buffer.write(changed)
+        sys.stdout.flush()
+    elif done is not None:
+        _write(done)
+    return _errors(result)
 
 
 def _fix(
     result: LintResult, evidence: Evidence | None, settings: Settings, means: Means, *, unsafe: bool
 ) -> LintResult:
-    """Write the fixes and return what is left; a file from standard input goes to standard output."""
+    """Write the fixes and return what is left."""
+    if any(file.content is not None for file in result.files):
+        raise click.UsageError("--fix cannot report on standard input; --fix-only writes it to standard output")
     done = _fixes(result, evidence, settings, means, unsafe=unsafe)
     if done is None or not done.changed:
         return result
-    if result.files[0].content is not None:
-        raise click.UsageError("--fix cannot write standard input; use --diff")
-    from tflint_gpu.fixes.apply import write_changes
+    _write(done)
+    return lint(result.files, settings, means)
+
+
+def _write(done: FixReport) -> None:
+    if not done.changed:
+        return
+    from tflint_gpu.fixes.write import write_changes
 
     write_changes(done, Path())
     told = [
@@ -162,4 +199,3 @@ def _fix(
         for count, word in ((len(done.fixed), "finding"), (len(done.changed), "file"))
     ]
     click.echo(f"note: fixed {told[0]} in {told[1]}", err=True)
-    return lint([replace(file, content=None) for file in result.files], settings, means)

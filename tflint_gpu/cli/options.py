@@ -12,7 +12,7 @@ import click
 from tflint_gpu.cli.run import Means, Output
 from tflint_gpu.config import Settings, load_settings
 
-FORMATS = ("full", "concise", "json", "github", "sarif")
+FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -72,6 +72,13 @@ settings_options: Callable[[_Command], _Command] = _stack(
     ),
     click.option("--isolated", is_flag=True, help="Read no settings file."),
     click.option("--pedantic", is_flag=True, help="Show hints too."),
+)
+
+#: Of which rules the fixes are offered and made.
+fix_options: Callable[[_Command], _Command] = _stack(
+    _list("--fixable", "RULE,…", "Fix findings of these rules only."),
+    _list("--unfixable", "RULE,…", "Fix no findings of these rules."),
+    _list("--extend-fixable", "RULE,…", "Fix findings of these rules too."),
 )
 
 #: Which files of the folders given are checked; a trace names its files itself.

@@ -59,7 +59,11 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
     quietest = Severity.HINT if settings.pedantic else Severity.INFO
     return replace(
         merged,
-        findings=tuple(finding for finding in kept if finding.severity >= quietest),
+        findings=tuple(
+            finding if settings.fixes(finding) else replace(finding, fix=None, unfixable="")
+            for finding in kept
+            if finding.severity >= quietest
+        ),
         suppressed=(*result.suppressed, *silenced),
         notes=(*merged.notes, *_on_target(merged), *result.notes, *_on_suppressions(result, settings)),
     )
@@ -114,11 +118,20 @@ def report(
             click.echo(counts(merged.findings), nl=False)
         else:
             _write(merged, output)
-    for note in merged.notes:
+    for note in (*merged.notes, *_on_fixes(merged, outputs)):
         click.echo(f"note: {note}", err=True)
     for error in merged.errors:
         click.echo(f"error: {error}", err=True)
     return exit_status(merged.findings, bool(merged.errors), settings)
+
+
+def _on_fixes(merged: Report, outputs: Sequence[Output]) -> Iterator[str]:
+    """Yield how many findings can be fixed, where the report does not say so itself."""
+    if any(output.file is None and output.format == "concise" for output in outputs):
+        from tflint_gpu.report.fixes import offer
+
+        if told := offer(merged.findings):
+            yield told
 
 
 def exit_status(findings: Iterable[Finding], failed: bool, settings: Settings) -> int:

@@ -1,17 +1,13 @@
-"""Applying fixes: in rounds, each proven by linting the result, and written only when all of it holds."""
+"""Applying fixes: in rounds, each proven by linting the result, so that only what holds is left to write."""
 
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Edit, Finding, Verdict
 from tflint_gpu.fixes.document import Document, merged, open_document, overlaps
 from tflint_gpu.fixes.places import DeclinedError
@@ -88,7 +84,7 @@ def apply_fixes(
     tensorflow: tuple[int, int],
     unsafe: bool = False,
 ) -> FixReport:
-    """Return what the fixes of `findings` make of their files; nothing is written, see `write_changes`.
+    """Return what the fixes of `findings` make of their files; nothing is written, see `tflint_gpu.fixes.write`.
 
     `read` gives the bytes of a path. Safe fixes are made, with `unsafe` the others too. A file changes only where
     the result parses, the finding is gone and no new one came. What the trace refuted or the runtime repairs by
@@ -145,7 +141,7 @@ class _Session:
 
     def begin(self) -> None:
         """Take stock: every finding counts when looking for new ones, though only those given are to be fixed."""
-        asked = {_Key.of(finding) for finding in self.findings}
+        asked = {_Key.of(finding) for finding in self.findings if finding.fix}
         self.findings = list(self.relint({}))
         self.refused = {_Key.of(item): None for item in self.findings if _Key.of(item) not in asked}
 
@@ -164,22 +160,32 @@ class _Session:
 
     def round(self) -> bool:
         """Make every fix that clashes with no other; say whether another round may find more to do."""
-        plans = self._plans()
-        if not plans:
-            return False
-        if self._try(plans):
-            return True
-        # Something in the whole does not hold: one by one, so that only the culprit is left out.
+        paths = sorted({finding.location.path for finding, _ in self._plans()})
+        if paths:
+            self._settle(paths)
+        return bool(paths)
+
+    def _settle(self, paths: Sequence[str]) -> None:
+        """Make the fixes of the findings in `paths`; where the whole does not hold, leave out the culprits."""
+        plans = self._plans(paths)
+        if not plans or self._try(plans):
+            return
+        if len(paths) > 1:
+            half = len(paths) // 2
+            self._settle(paths[:half])
+            self._settle(paths[half:])
+            return
         for _ in range(len(plans)):
-            plans = self._plans()[:1]
+            plans = self._plans(paths)[:1]
             if plans and not self._try(plans):
                 self.decline(plans[0][0], "the changed file would still have the finding, or a new one")
-        return True
 
-    def _plans(self) -> list[tuple[Finding, tuple[Edit, ...]]]:
+    def _plans(self, paths: Sequence[str] | None = None) -> list[tuple[Finding, tuple[Edit, ...]]]:
+        """Return findings in `paths` (None: anywhere) with the edits that fix them, none touching another's."""
         plans: list[tuple[Finding, tuple[Edit, ...]]] = []
         for finding in self.findings:
-            if finding.fix is None or _Key.of(finding) in self.refused:
+            elsewhere = paths is not None and finding.location.path not in paths
+            if elsewhere or finding.fix is None or _Key.of(finding) in self.refused:
                 continue
             edits, reason = edits_of(finding, self.bytes_of, self.tensorflow)
             if not edits:
@@ -230,38 +236,6 @@ class _Session:
 
 def _counts(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
     return Counter((finding.code, finding.location.path) for finding in findings)
-
-
-def write_changes(report: FixReport, root: Path) -> None:
-    """Write the changed files below `root`, each at once or not at all, keeping mode and links.
-
-    Raises `UserError` where a file cannot be written, or is not any more what was linted.
-    """
-    for change in report.changed:
-        target = (root / change.path).resolve()
-        try:
-            if target.read_bytes() != change.before:
-                raise UserError(f"{change.path}: changed while it was being fixed; run again")
-            _write(target, change.after)
-        except OSError as problem:
-            raise UserError(
-                f"{change.path}: cannot be written: {problem.strerror}; the file is as it was"
-            ) from None
-
-
-def _write(target: Path, content: bytes) -> None:
-    mode = target.stat().st_mode
-    if not os.access(target, os.W_OK):
-        raise PermissionError(13, "it is read-only")
-    handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(draft).chmod(mode & 0o7777)
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
 
 
 def _diff(change: Changed) -> str:

@@ -16,6 +16,7 @@ FORMATS = {
     "json": "tflint_gpu.report.contract",
     "github": "tflint_gpu.report.github",
     "sarif": "tflint_gpu.report.sarif",
+    "rdjson": "tflint_gpu.report.rdjson",
 }
 
 

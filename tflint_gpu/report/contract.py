@@ -86,6 +86,7 @@ def _finding(finding: Finding, fingerprint: str, report: Report) -> dict[str, An
         if finding.impact is None
         else {"step_share": finding.impact.step_share, "basis": finding.impact.basis},
         "fix": _fix(finding, report),
+        "unfixable": finding.unfixable or None,
         "fingerprint": fingerprint,
     }
 

@@ -10,15 +10,13 @@ from typing import Any
 from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
 from tflint_gpu.report.figures import measure, percent
+from tflint_gpu.report.fixes import offer, offered
 from tflint_gpu.report.frame import frame
 from tflint_gpu.report.merge import Report
 
 _WIDTH = 100
 
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan", Severity.HINT: "white"}
-#: Where the trace said that a fix would change nothing, none is offered.
-_NOTHING_TO_GAIN = frozenset({Verdict.REFUTED, Verdict.MASKED})
-
 _VERDICTS = {
     Verdict.CONFIRMED: "red",
     Verdict.OBSERVED: "red",
@@ -61,9 +59,11 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
     if finding.impact and finding.impact.step_share > 0:
         share = percent(finding.impact.step_share)
         yield from _wrapped("impact: ", f"gives back {share} of the step ({finding.impact.basis})")
-    if finding.fix and finding.verdict not in _NOTHING_TO_GAIN:
+    if finding.fix and offered(finding):
         flag = "--fix" if finding.fix.safety == "safe" else "--unsafe-fixes"
         yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
+    elif finding.unfixable:
+        yield from _wrapped("no fix: ", finding.unfixable)
     for other in finding.related:
         yield from _wrapped("see: ", f"{other.location}: {other.message}")
 
@@ -96,11 +96,8 @@ def _closing(report: Report) -> str:
     target = report.target
     version = f"TensorFlow {target.tensorflow[0]}.{target.tensorflow[1]} ({target.source})"
     closing = f"{', '.join(found) or 'No findings'} in {files}, for {version}."
-    fixable = sum(
-        finding.fix is not None and finding.fix.safety == "safe" and finding.verdict not in _NOTHING_TO_GAIN
-        for finding in report.findings
-    )
-    return closing + (f" {fixable} with a safe fix: --diff shows it, --fix makes it." if fixable else "")
+    told = offer(report.findings)
+    return f"{closing} {told}" if told else closing
 
 
 def _style(text: str, colour: bool, **how: Any) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from tflint_gpu import __version__
 from tflint_gpu.checks.pages import Page
-from tflint_gpu.findings import Finding, Location, Severity
+from tflint_gpu.findings import Edit, Finding, Location, Severity
 from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.merge import Report
@@ -169,18 +170,21 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _fixes(finding: Finding, report: Report) -> list[dict[str, Any]]:
-    # A cell's columns mean nothing in the notebook's JSON, which is what a SARIF reader would edit.
-    if finding.fix is None or finding.location.cell is not None:
+    if finding.fix is None:
         return []
-    path = finding.location.path
     edits, _ = edits_in(report, finding)
-    replacements = [
-        {"deletedRegion": _region(edit.location), "insertedContent": {"text": edit.text}} for edit in edits
-    ]
-    if not replacements:
+    # A cell's columns mean nothing in the notebook's JSON, which is what a SARIF reader would edit.
+    if not edits or any(edit.location.cell is not None for edit in edits):
         return []
-    change = {"artifactLocation": _artifact(path), "replacements": replacements}
-    return [{"description": {"text": finding.fix.title}, "artifactChanges": [change]}]
+    changes = [
+        {"artifactLocation": _artifact(path), "replacements": [_replacement(edit) for edit in its]}
+        for path, its in groupby(edits, key=lambda edit: edit.location.path)
+    ]
+    return [{"description": {"text": finding.fix.title}, "artifactChanges": changes}]
+
+
+def _replacement(edit: Edit) -> dict[str, Any]:
+    return {"deletedRegion": _region(edit.location), "insertedContent": {"text": edit.text}}
 
 
 def _notification(error: Error, report: Report) -> dict[str, Any]:
