@@ -5,6 +5,7 @@ import pytest
 from tests.trace.profile.spaces import SHARED, at, host, needs_profiles, plane, write
 from tflint_gpu.errors import UserError
 from tflint_gpu.trace.profile import read_profile
+from tflint_gpu.trace.profile.messages import message
 from tflint_gpu.trace.profile.space import read_space
 
 DAMAGED = ["bitflip", "empty", "random", "truncated_half", "utf8-mangled"]
@@ -43,6 +44,32 @@ def test_stats_by_name_and_only_the_wanted(tmp_path: Path):
     (event,) = next(found.lines()).events
     assert found.stats(event)["long"] == "text"
     assert found.stats(event, frozenset({"step_num", "s3", "s199"})) == {"step_num": 7, "s3": 3, "s199": 199}
+
+
+def test_stats_of_every_kind_read_alike_fast_and_slow(tmp_path: Path):
+    names = {1: "small", 2: "negative", 3: "large", 4: "text", 5: "ref", 6: "half", 300: "far", 301: "far text"}
+    values = [
+        (1, "int64_value", 7),
+        (2, "int64_value", -5),
+        (3, "uint64_value", 1 << 63),
+        (4, "str_value", b"caf\xe9"),
+        (5, "ref_value", 4),
+        (6, "double_value", 0.5),
+        (300, "int64_value", 1 << 40),
+        (301, "str_value", b"x" * 200),
+    ]
+    built = message("XPlane")(name=b"/host:CPU")
+    for number, name in names.items():
+        built.stat_metadata.add(key=number).value.name = name.encode()
+    line = message("XLine")(id=1)
+    stats = [message("XStat")(metadata_id=number, **{field: value}) for number, field, value in values]
+    line.events.add(metadata_id=1).stats.extend(stat.SerializeToString() for stat in stats)
+    built.lines.append(line.SerializeToString())
+    (found,) = read_space(write(tmp_path / "x.xplane.pb", built.SerializeToString()))
+    (event,) = next(found.lines()).events
+    told = {"small": 7, "negative": -5, "large": 1 << 63, "text": "caf\ufffd", "ref": "text", "half": 0.5}
+    assert found.stats(event) == {**told, "far": 1 << 40, "far text": "x" * 200}
+    assert found.reader(frozenset({"far", "ref"}))(event) == {"far": 1 << 40, "ref": "text"}
 
 
 def test_a_missing_file(tmp_path: Path):

@@ -233,3 +233,20 @@ def test_gpus_without_events_are_not_traced_and_never_idle(tmp_path: Path):
     assert not found.device.traced
     assert found.steps[0].gpu_busy_ms is None
     assert any("not traced" in note for note in found.notes)
+
+
+def test_events_in_any_order_read_alike(tmp_path: Path):
+    events = [
+        at("train", 0, 100, step_num=1, _r=1),
+        at("EagerExecute: __inference_step", 0, 90),
+        at("ExecutorState::Process", 0, 60, id=1),
+        at("layer/MatMul:MatMul", 5, 20),
+        at("train", 100, 100, step_num=2, _r=1),
+        at("ExecutorState::Process", 110, 50, id=2),
+        at("layer/MatMul:MatMul", 115, 20),
+    ]
+    orders = [events, events[::-1], events[3:] + events[:3]]
+    first, *others = (read(tmp_path, host({"python": order})) for order in orders)
+    assert len(first.steps) == 2
+    assert first.steps[0].buckets["device_compute"] == pytest.approx(0.02)
+    assert all(other == first for other in others)

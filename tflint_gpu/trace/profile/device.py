@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import Work, device_work
-from tflint_gpu.trace.profile.space import Line, Plane
+from tflint_gpu.trace.profile.space import Line, Plane, Stats
 
 _NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_details", "group_id"}) | {
     "kernel_details"
@@ -88,19 +89,21 @@ def read_device(plane: Plane) -> DeviceTrace:
 
 
 def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
+    read, base, groups = plane.reader(_NEEDED), line.base_ps, trace.groups
+    plans: dict[int, tuple[str, Work, list[Interval]]] = {}
     for event in line.events:
-        name = plane.names.get(event.metadata_id, "")
-        start = line.base_ps + event.offset_ps
+        number = event.metadata_id
+        if number not in plans:
+            name = plane.names.get(number, "")
+            plans[number] = (name, device_work(name), trace.work[device_work(name)])
+        name, work, known = plans[number]
+        start = base + event.offset_ps
         end = start + event.duration_ps
-        stats = plane.stats(event, _NEEDED)
-        work = device_work(name)
-        trace.work[work].append((start, end))
-        if work in (Work.KERNEL, Work.COLLECTIVE):
-            op = stats.get("tf_op") or stats.get("level 0") or ""
-            if not op or str(op).startswith("XlaModule"):
-                op = stats.get("hlo_op") or ""
-            occupancy = _occupancy(stats)
-            trace.kernels.append(Kernel(start, end, name, str(op), stats.get("correlation_id"), occupancy))
+        stats = read(event)
+        known.append((start, end))
+        if work is Work.KERNEL or work is Work.COLLECTIVE:
+            occupancy = _occupancy(stats.get("kernel_details"))
+            trace.kernels.append(Kernel(start, end, name, _op(stats), stats.get("correlation_id"), occupancy))
         else:
             size = _size(stats)
             trace.copied_bytes[work] += size
@@ -108,18 +111,25 @@ def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
                 trace.copies.append(Copy(start, end, work is Work.TO_DEVICE, size))
         group = stats.get("group_id")
         if group is not None:
-            low, high = trace.groups.get(group, (start, end))
-            trace.groups[group] = (min(low, start), max(high, end))
+            low, high = groups.get(group, (start, end))
+            groups[group] = (min(low, start), max(high, end))
 
 
-def _size(stats: dict[str, Any]) -> int:
+def _op(stats: Stats) -> str:
+    """Return the op that launched a kernel: old files call the stat ``level 0``, XLA names a part of its own."""
+    op = str(stats.get("tf_op") or stats.get("level 0") or "")
+    return str(stats.get("hlo_op") or "") if not op or op.startswith("XlaModule") else op
+
+
+def _size(stats: Stats) -> int:
     found = _BYTES.search(str(stats.get("memcpy_details") or ""))
     return int(found[1]) if found else 0
 
 
-def _occupancy(stats: dict[str, Any]) -> float | None:
+@functools.cache
+def _occupancy(details: str | None) -> float | None:
     """Return the share of warps that a kernel may fill; None where it is not told, which ROCm writes as 0."""
-    found = _OCCUPANCY.search(str(stats.get("kernel_details") or ""))
+    found = _OCCUPANCY.search(details or "")
     return float(found[1]) / 100 or None if found else None
 
 

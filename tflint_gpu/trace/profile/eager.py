@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tflint_gpu.trace.evidence import Eager
 from tflint_gpu.trace.profile.host import CallEvent, HostTrace
-from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract
+from tflint_gpu.trace.profile.intervals import Interval, holds, length, merge, subtract
 from tflint_gpu.trace.profile.steps import host_spans
 
 #: Python that takes longer than this (25 ms, in ps) between two ops of a step does something else than run ops.
@@ -26,7 +26,7 @@ def eager_of(hosts: Iterable[HostTrace]) -> Eager | None:
         calls = [
             call
             for call in host.eager
-            if not call.is_function and call.thread in threads and clip(inside, call.start, call.start + 1)
+            if not call.is_function and call.thread in threads and holds(inside, call.start)
         ]
         ops += len(calls)
         busy += length(subtract(_one_by_one(calls, [span.start for span in marked]), _elsewhere(host)))

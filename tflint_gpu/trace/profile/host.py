@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import eq, le
 from typing import Any, NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.memory import MEMORY_STATS, ON_GPU, Level, level_of
-from tflint_gpu.trace.profile.names import CALLS, PYTHON_OPS, Kind, host_kind, op_type
-from tflint_gpu.trace.profile.space import Line, Plane
+from tflint_gpu.trace.profile.names import CALLS, Kind, host_kind, op_type
+from tflint_gpu.trace.profile.space import DURATION, NUMBER, OFFSET, Line, Plane, Stats
 
 #: The kinds whose time goes into a bucket of the step.
 _IN_BUCKETS = frozenset({Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST})
@@ -90,8 +94,10 @@ class HostTrace:
     #: Functions that tf.data ran, by the id of the run: (id, chain) of the stage that handed it to other
     #: threads, or (None, "") where the stage waited for it on its own thread.
     captured: dict[int, tuple[int | None, str]] = field(default_factory=dict)
-    executor_ps: Counter[int] = field(default_factory=Counter)
-    launches: dict[int, int] = field(default_factory=dict)
+    executor_ps: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Correlation ids of the launches of device work and when each began, in two columns.
+    launches: array[int] = field(default_factory=lambda: array("q"))
+    launched_at: array[int] = field(default_factory=lambda: array("q"))
     #: What the allocators of GPUs had handed out, by their names, in no order.
     memory: dict[str, list[Level]] = field(default_factory=lambda: defaultdict(list))
     grouped: bool = False
@@ -100,12 +106,7 @@ class HostTrace:
 
     def add(self, kind: Kind, start: int, end: int, group: int | None) -> None:
         """Note that the host spent ``[start, end)`` on `kind`; an interval inside the last one adds nothing."""
-        known = self.waits[kind, group if self.grouped else None]
-        if known and known[-1][0] <= start <= known[-1][1]:
-            if end > known[-1][1]:
-                known[-1] = (known[-1][0], end)
-        else:
-            known.append((start, end))
+        _note(self.waits[kind, group if self.grouped else None], start, end)
 
     def intervals(self, kind: Kind, group: int | None) -> list[Interval]:
         """Return the intervals of `kind` that belong to `group`; all of them where the file does not group."""
@@ -124,122 +125,184 @@ class _Open:
     nested_ps: int = 0
 
 
-#: Room for a duration below an offset in one sort key: 2**60 ps are 13 days.
-_DURATION_BITS = 60
 _OUTSIDE = _Open(0, Kind.NOISE)
-_NO_STATS: dict[str, Any] = {}
+_NO_STATS: Stats = {}
+
+
+#: What is done with an event, by its name, stats, start and end.
+_Act = Callable[[str, Stats, int, int], None]
+
+
+class _Plan(NamedTuple):
+    """What is done with every event of one name on one thread.
+
+    `read` fetches the stats that are needed, None where none is. Time that goes into a bucket of the step goes to
+    `known`, in files that group events (`grouped`) to the group of each; what is not a step's `own` must have one.
+    """
+
+    name: str
+    kind: Kind
+    read: Callable[[Any], Stats] | None
+    act: _Act | None
+    known: list[Interval] | None
+    grouped: bool
+    own: bool
 
 
 def read_host(plane: Plane) -> HostTrace:
     """Read a ``/host:CPU`` plane."""
     trace = HostTrace(grouped="group_id" in plane.stat_names.values())
+    always = frozenset({"group_id"}) if trace.grouped else frozenset[str]()
+    readers = {
+        kind: plane.reader(_NEEDED.get(kind, frozenset()) | always) for kind in Kind if kind in _NEEDED or always
+    }
     for line in plane.lines():
-        _Thread(plane, line, trace).read()
+        _Thread(plane, line, trace, readers).read()
     return trace
 
 
 class _Thread:
     """The events of one thread in order of time, with the stack of those that enclose the present one."""
 
-    def __init__(self, plane: Plane, line: Line, trace: HostTrace) -> None:
-        self.plane, self.line, self.trace = plane, line, trace
+    def __init__(
+        self, plane: Plane, line: Line, trace: HostTrace, readers: dict[Kind, Callable[[Any], Stats]]
+    ) -> None:
+        self.plane, self.line, self.trace, self.readers = plane, line, trace, readers
         self.input_thread = line.name.startswith("tf_data_") and "get_next" not in line.name
-        self.always = frozenset({"group_id"}) if trace.grouped else frozenset[str]()
-        self.needed = {kind: stats | self.always for kind, stats in _NEEDED.items()}
-        self.end = 0
-        self.kinds: dict[int, Kind] = {}
         self.stack: list[_Open] = []
         self.last_stage: tuple[int | None, str] = (None, "")
 
     def read(self) -> None:
+        # Columns of plain integers: a thread may hold millions of events, and an object each would stay.
         events = self.line.events
-        # Numbers, not events: a thread may hold millions, and each event would become a Python object that stays.
-        wanted = []
-        for at, event in enumerate(events):
-            kind = self._kind(event)
-            if kind is Kind.MEMORY:
-                self._memory(event)
-            elif kind is not Kind.NOISE:
-                wanted.append(at)
-        wanted.sort(key=lambda at: (events[at].offset_ps << _DURATION_BITS) - events[at].duration_ps)
-        for at in wanted:
-            event = events[at]
-            start = self.line.base_ps + event.offset_ps
-            if self.stack and self.stack[-1].end <= start:
-                self._close(start)
-            self._event(event, self.kinds[event.metadata_id], start, start + event.duration_ps)
-        self._close(None)
+        numbers, offsets, lengths = (array("q", map(column, events)) for column in (NUMBER, OFFSET, DURATION))
+        plans = self._plans(numbers)
+        wanted = array("q", [at for at, number in enumerate(numbers) if number in plans])
+        if not _in_order(offsets, lengths):
+            wanted = array("q", sorted(wanted, key=lambda at: (offsets[at], -lengths[at])))
         if wanted:
-            begin = self.line.base_ps + events[wanted[0]].offset_ps
-            trace = self.trace
+            latest = self._walk(wanted, plans, numbers, offsets, lengths)
+            begin, trace = self.line.base_ps + offsets[wanted[0]], self.trace
             trace.begin = begin if trace.begin is None else min(trace.begin, begin)
-            trace.end = self.end if trace.end is None else max(trace.end, self.end)
+            trace.end = latest if trace.end is None else max(trace.end, latest)
 
-    def _kind(self, event: Any) -> Kind:
-        """Return the kind of `event`; the first one of a name stands for all of that name on this thread."""
-        kind = self.kinds.get(event.metadata_id)
-        if kind is None:
-            stats = frozenset(self.plane.stats(event)) if event.stats else frozenset()
-            kind = self.kinds[event.metadata_id] = host_kind(self.plane.names.get(event.metadata_id, ""), stats)
-        return kind
+    def _walk(
+        self,
+        wanted: array[int],
+        plans: dict[int, _Plan],
+        numbers: array[int],
+        offsets: array[int],
+        lengths: array[int],
+    ) -> int:
+        """Go through the `wanted` events in their order; return when the last of them ended.
 
-    def _event(self, event: Any, kind: Kind, start: int, end: int) -> None:
-        trace, name = self.trace, self.plane.names[event.metadata_id]
-        stats = self._stats(event, kind)
-        self.end = max(self.end, end)
+        The hot loop of the reader: a profile has millions of events, and each call here takes seconds of them.
+        """
+        events, base, stack, add = self.line.events, self.line.base_ps, self.stack, self.trace.add
+        latest = 0
+        for at in wanted:
+            start = base + offsets[at]
+            end = start + lengths[at]
+            if end > latest:
+                latest = end
+            while stack and stack[-1].end <= start:
+                frame = stack.pop()
+                if frame.stage is not None:
+                    self._leave(frame, frame.stage)
+            name, kind, read, act, known, grouped, own = plans[numbers[at]]
+            stats = _NO_STATS if read is None else read(events[at])
+            if act is not None:
+                act(name, stats, start, end)
+            if known is not None:
+                _note(known, start, end)
+            elif grouped and (own or "group_id" in stats):
+                add(kind, start, end, stats.get("group_id"))
+        while stack:
+            frame = stack.pop()
+            if frame.stage is not None:
+                self._leave(frame, frame.stage)
+        return latest
+
+    def _plans(self, numbers: array[int]) -> dict[int, _Plan]:
+        """Return the plan for each number of an event; what says nothing of a step has none.
+
+        The first event of a name stands for all of that name on this thread.
+        """
+        events, plans = self.line.events, {}
+        firsts = dict(zip(reversed(numbers), range(len(numbers) - 1, -1, -1), strict=True))
+        for number, first in firsts.items():
+            name = self.plane.names.get(number, "")
+            kind = host_kind(name, frozenset(self.plane.stats(events[first])))
+            if kind is Kind.MEMORY:
+                self._memory(events[at] for at, each in enumerate(numbers) if each == number)
+            elif kind is not Kind.NOISE:
+                plans[number] = self._plan(name, kind)
+        return plans
+
+    def _plan(self, name: str, kind: Kind) -> _Plan:
+        # Calls of functions span the work inside.
+        counts = kind in _IN_BUCKETS and not (kind is Kind.OP and op_type(name) in CALLS)
+        # What tf.data does ahead on its own threads is no part of a step, but where the file says which.
+        own = counts and (kind is Kind.INPUT or not self.input_thread)
+        known = self.trace.waits[kind, None] if own and not self.trace.grouped else None
+        act = self._act(name, kind)
+        return _Plan(name, kind, self.readers.get(kind), act, known, counts and self.trace.grouped, own)
+
+    def _act(self, name: str, kind: Kind) -> _Act | None:
+        # No attribute holds these methods: each would hold the thread and its events, and nothing collects cycles.
+        if kind is Kind.LAUNCH:
+            return self._execute if name.startswith("ExecutorState::Process") else self._launch
+        acts: dict[Kind, _Act] = {
+            Kind.OP: self._op,
+            Kind.ITERATOR: self._iterator,
+            Kind.CAPTURED: self._captured,
+            Kind.MARKER: self._marker,
+            Kind.FUNCTION: self._function,
+            Kind.CONTAINER: self._container,
+            Kind.EAGER: self._eager,
+        }
+        return acts.get(kind)
+
+    def _op(self, name: str, _: Stats, start: int, end: int) -> None:
         outer = self.stack[-1] if self.stack else _OUTSIDE
-        if kind is Kind.OP:
-            trace.ops.append(OpEvent(start, end, name, outer.executor, self.input_thread, outer.chain))
-        elif kind is Kind.ITERATOR:
-            stage = (start, stats.get("id"), stats.get("parent_id"))
-            self.stack.append(_Open(end, kind, outer.executor, name, stage))
-        elif kind is Kind.CAPTURED:
-            self._captured(stats)
-        elif kind is Kind.MARKER:
-            group = stats.get("group_id")
-            if stats.get("no_step"):
-                # The probe's word for what is no part of a step: the draw that finds a loop's input at its end.
-                trace.pauses.append(start)
-                return
-            trace.markers.append(Marker(start, end, stats.get("step_num", 0), self.line.id, group))
-        elif kind is Kind.FUNCTION:
-            mode, count = str(stats.get("tf_function_call")), int(stats.get("tracing_count") or 0)
-            trace.functions.append(CallEvent(start, end, name, self.line.id, True, mode, count))
-        elif kind is Kind.CONTAINER:
-            trace.runtime[self.line.id].append((start, end))
-            if name == "EagerKernelExecute":
-                trace.runs.append((start, end))
-        elif kind is Kind.EAGER:
-            self._eager(name, stats, start, end)
-        elif kind is Kind.LAUNCH:
-            self._launch(name, stats, start, end)
-        self._wait(kind, name, start, end, stats)
+        self.trace.ops.append(OpEvent(start, end, name, outer.executor, self.input_thread, outer.chain))
 
-    def _stats(self, event: Any, kind: Kind) -> dict[str, Any]:
-        """Return what is needed of the stats of `event`: most have some, and few are worth their parsing."""
-        wanted = self.needed.get(kind, self.always)
-        return self.plane.stats(event, wanted) if wanted and event.stats else _NO_STATS
+    def _iterator(self, name: str, stats: Stats, start: int, end: int) -> None:
+        outer = self.stack[-1] if self.stack else _OUTSIDE
+        stage = (start, stats.get("id"), stats.get("parent_id"))
+        self.stack.append(_Open(end, Kind.ITERATOR, outer.executor, name, stage))
 
-    def _wait(self, kind: Kind, name: str, start: int, end: int, stats: dict[str, Any]) -> None:
-        """Keep the interval for the breakdown; what tf.data does ahead on its own threads is no part of a step."""
-        if kind not in _IN_BUCKETS or (kind is Kind.OP and op_type(name) in CALLS):
-            return
-        if self.input_thread and kind is not Kind.INPUT and "group_id" not in stats:
-            return
-        self.trace.add(kind, start, end, stats.get("group_id"))
+    def _marker(self, _: str, stats: Stats, start: int, end: int) -> None:
+        if stats.get("no_step"):
+            # The probe's word for what is no part of a step: the draw that finds a loop's input at its end.
+            self.trace.pauses.append(start)
+        else:
+            number, group = stats.get("step_num", 0), stats.get("group_id")
+            self.trace.markers.append(Marker(start, end, number, self.line.id, group))
 
-    def _memory(self, event: Any) -> None:
-        stats = self.plane.stats(event, MEMORY_STATS)
-        name = str(stats.get("allocator_name") or "")
-        if name.startswith(ON_GPU):
-            self.trace.memory[name].append(level_of(self.line.base_ps + event.offset_ps, stats))
+    def _function(self, name: str, stats: Stats, start: int, end: int) -> None:
+        mode, count = str(stats.get("tf_function_call")), int(stats.get("tracing_count") or 0)
+        self.trace.functions.append(CallEvent(start, end, name, self.line.id, True, mode, count))
 
-    def _captured(self, stats: dict[str, Any]) -> None:
+    def _container(self, name: str, _: Stats, start: int, end: int) -> None:
+        self.trace.runtime[self.line.id].append((start, end))
+        if name == "EagerKernelExecute":
+            self.trace.runs.append((start, end))
+
+    def _memory(self, events: Iterable[Any]) -> None:
+        read = self.plane.reader(MEMORY_STATS)
+        for event in events:
+            stats = read(event)
+            name = str(stats.get("allocator_name") or "")
+            if name.startswith(ON_GPU):
+                self.trace.memory[name].append(level_of(self.line.base_ps + event.offset_ps, stats))
+
+    def _captured(self, _name: str, stats: Stats, _start: int, _end: int) -> None:
         inside = next((frame for frame in reversed(self.stack) if frame.stage), None)
         if "id" in stats:
             self.trace.captured[stats["id"]] = (None, "") if inside else self.last_stage
 
-    def _eager(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
+    def _eager(self, name: str, stats: Stats, start: int, end: int) -> None:
         """Keep the outer of the two events that one eager execution writes."""
         self.trace.runtime[self.line.id].append((start, end))
         if any(frame.kind is Kind.EAGER for frame in self.stack):
@@ -254,34 +317,41 @@ class _Thread:
         is_function = bool(stats.get("is_func")) or op.startswith("__")
         self.trace.eager.append(CallEvent(start, end, op, self.line.id, is_function))
 
-    def _launch(self, name: str, stats: dict[str, Any], start: int, end: int) -> None:
-        if name.startswith("ExecutorState::Process"):
-            executor = stats.get("id")
-            chain = self.stack[-1].chain if self.stack else ""
-            self.stack.append(_Open(end, Kind.LAUNCH, executor, chain))
-            if executor is not None:
-                self.trace.executor_ps[executor] += end - start
-        elif "correlation_id" in stats:
-            self.trace.launches.setdefault(stats["correlation_id"], start)
+    def _execute(self, _: str, stats: Stats, start: int, end: int) -> None:
+        executor = stats.get("id")
+        self.stack.append(_Open(end, Kind.LAUNCH, executor, self.stack[-1].chain if self.stack else ""))
+        if executor is not None:
+            self.trace.executor_ps[executor] += end - start
 
-    def _close(self, now: int | None) -> None:
-        """Drop the events that ended before `now` (all of them without it) and account the stages among them."""
-        while self.stack and (now is None or self.stack[-1].end <= now):
-            frame = self.stack.pop()
-            if frame.stage is None:
-                continue
-            start, own, parent = frame.stage
-            length = frame.end - start
-            self.trace.stages.append(
-                StageEvent(start, frame.end, length - frame.nested_ps, frame.chain, own, parent)
-            )
-            # The thread of a parallel stage calls its input first, then the function: the input names the stage.
-            self.last_stage = (parent, frame.chain.rpartition("::")[0])
-            outer = next((below for below in reversed(self.stack) if below.stage), None)
-            if outer:
-                outer.nested_ps += length
+    def _launch(self, _name: str, stats: Stats, start: int, _end: int) -> None:
+        if "correlation_id" in stats:
+            self.trace.launches.append(stats["correlation_id"])
+            self.trace.launched_at.append(start)
+
+    def _leave(self, frame: _Open, stage: tuple[int, int | None, int | None]) -> None:
+        """Account the `stage` of a `frame` that has ended."""
+        start, own, parent = stage
+        length = frame.end - start
+        self.trace.stages.append(StageEvent(start, frame.end, length - frame.nested_ps, frame.chain, own, parent))
+        # The thread of a parallel stage calls its input first, then the function: the input names the stage.
+        self.last_stage = (parent, frame.chain.rpartition("::")[0])
+        outer = next((below for below in reversed(self.stack) if below.stage), None)
+        if outer:
+            outer.nested_ps += length
 
 
-def is_python(event: OpEvent) -> bool:
-    """Say whether `event` runs Python code from inside the runtime."""
-    return op_type(event.name) in PYTHON_OPS
+def _note(known: list[Interval], start: int, end: int) -> None:
+    """Add an interval to `known`; one that touches the last one extends it."""
+    if known and known[-1][0] <= start <= known[-1][1]:
+        if end > known[-1][1]:
+            known[-1] = (known[-1][0], end)
+    else:
+        known.append((start, end))
+
+
+def _in_order(offsets: array[int], lengths: array[int]) -> bool:
+    """Say whether events are sorted by start, enclosing ones first: profilers of today write them so."""
+    if not all(map(le, offsets, islice(offsets, 1, None))):
+        return False
+    ties = map(eq, offsets, islice(offsets, 1, None))
+    return all(lengths[at] >= lengths[at + 1] for at, tie in enumerate(ties) if tie)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from tflint_gpu.trace.evidence import Kernels
 from tflint_gpu.trace.profile import names
@@ -12,20 +13,23 @@ from tflint_gpu.trace.profile.device import Kernel
 
 def kernel_stats(kernels: Sequence[Kernel], steps: int, amd: bool) -> Kernels:
     """Sum up `kernels`. Matrix cores of AMD show in no kernel name, so there the tensor-core share is unknown."""
-    total = sum(kernel.end - kernel.start for kernel in kernels) or 1
+    spent = Counter[str]()
+    for kernel in kernels:
+        spent[kernel.name] += kernel.end - kernel.start
+    total = sum(spent.values()) or 1
 
-    def share(wanted: Iterable[Kernel]) -> float:
-        return sum(kernel.end - kernel.start for kernel in wanted) / total
+    def share(wanted: Callable[[str], bool]) -> float:
+        return sum(time for name, time in spent.items() if wanted(name)) / total
 
     return Kernels(
         per_step=len(kernels) / steps,
-        median_us=statistics.median(kernel.end - kernel.start for kernel in kernels) / 1e6,
-        tensor_core_share=None if amd else share(k for k in kernels if names.uses_tensor_cores(k.name)),
-        gemm_share=share(k for k in kernels if names.is_gemm(k.name)),
-        transpose_share=share(k for k in kernels if names.is_transpose(k.name)),
-        elementwise_share=share(k for k in kernels if names.is_elementwise(k.name)),
-        float64_share=share(k for k in kernels if names.is_float64(k.name)),
-        fused_share=share(k for k in kernels if names.is_fused(k.name)),
+        median_us=statistics.median([kernel.end - kernel.start for kernel in kernels]) / 1e6,
+        tensor_core_share=None if amd else share(names.uses_tensor_cores),
+        gemm_share=share(names.is_gemm),
+        transpose_share=share(names.is_transpose),
+        elementwise_share=share(names.is_elementwise),
+        float64_share=share(names.is_float64),
+        fused_share=share(names.is_fused),
         occupancy=_occupancy(kernels),
     )
 

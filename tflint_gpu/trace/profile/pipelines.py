@@ -75,7 +75,7 @@ def _pipelines(host: HostTrace) -> list[tuple[int, dict[str, _Stage]]]:
             stage.self_ps += event.self_ps
     for run, (owner, chain) in host.captured.items():
         if chain:
-            trees[_root(owner, parents)][_one_input(chain)].self_ps += host.executor_ps[run]
+            trees[_root(owner, parents)][_one_input(chain)].self_ps += host.executor_ps.get(run, 0)
     return [(stages[min(stages, key=len)].whole_ps, dict(stages)) for stages in trees.values()]
 
 

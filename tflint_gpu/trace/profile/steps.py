@@ -81,12 +81,9 @@ def _stretched(spans: list[Span], device: DeviceTrace, host: HostTrace) -> list[
     if not spans:
         return spans
     last = spans[-1]
-    launched = (host.launches.get(kernel.correlation or -1) for kernel in device.kernels)
-    ends = [
-        kernel.end
-        for kernel, start in zip(device.kernels, launched, strict=True)
-        if start is not None and last.start <= start < last.end
-    ]
+    columns = zip(host.launches, host.launched_at, strict=True)
+    launched = {launch for launch, start in columns if last.start <= start < last.end}
+    ends = [kernel.end for kernel in device.kernels if kernel.correlation in launched]
     end = max([last.end, *ends])
     return [*spans[:-1], Span(last.number, last.start, end, last.own_end, last.thread, last.group)]
 

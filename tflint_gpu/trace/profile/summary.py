@@ -15,8 +15,8 @@ from tflint_gpu.trace.profile import names
 from tflint_gpu.trace.profile.copies import copies_of
 from tflint_gpu.trace.profile.device import DeviceTrace, Kernel, read_device
 from tflint_gpu.trace.profile.eager import eager_of
-from tflint_gpu.trace.profile.host import HostTrace, OpEvent, is_python, read_host
-from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge
+from tflint_gpu.trace.profile.host import HostTrace, OpEvent, read_host
+from tflint_gpu.trace.profile.intervals import Interval, clip, holds, length, merge
 from tflint_gpu.trace.profile.kernels import kernel_stats
 from tflint_gpu.trace.profile.layout import find_run
 from tflint_gpu.trace.profile.loops import LoopTime, loop_times
@@ -113,11 +113,12 @@ class ProfileSummary:
 
 @dataclass
 class _Host:
-    """One file: its host, its GPUs and the steps of each."""
+    """One file: its host, its GPUs, and by the name of each GPU its steps and the kernels that began in them."""
 
     host: HostTrace
     devices: list[DeviceTrace] = field(default_factory=list)
     spans: dict[str, list[Span]] = field(default_factory=dict)
+    kernels: dict[str, list[Kernel]] = field(default_factory=dict)
 
 
 def read_profile(path: Path) -> ProfileSummary:
@@ -152,7 +153,9 @@ def _read_file(file: Path) -> _Host:
     planes = read_space(file)
     _refuse_tpu(planes, file)
     found = _Host(HostTrace())
-    for plane in planes:
+    while planes:
+        # What was read is let go: the bytes of a large profile count.
+        plane = planes.pop(0)
         if plane.name == "/host:CPU":
             found.host = read_host(plane)
         elif plane.name.startswith("/device:GPU:"):
@@ -172,6 +175,8 @@ def _refuse_tpu(planes: Iterable[Plane], file: Path) -> None:
 def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str]) -> ProfileSummary:
     """Join the hosts of one run into a summary; `notes` are sentences for the reader of the report."""
     seen_as = _find_spans(files)
+    for found in files:
+        found.kernels = {device.name: _in_steps(found, device) for device in found.devices}
     devices = tuple(_device_summary(found, device) for found in files for device in found.devices)
     used = [device for device in devices if device.computes]
     spans = [span for found in files for spans in found.spans.values() for span in spans]
@@ -180,8 +185,9 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
     else:
         steps = tuple(step for found in files for step in _cpu_steps(found))
     per = max(1, len(spans))
-    kernels = [kernel for found in files for device in found.devices for kernel in _in_steps(found, device)]
+    kernels = [kernel for found in files for inside in found.kernels.values() for kernel in inside]
     hosts = [found.host for found in files]
+    ops = _ops(hosts, per)
     return ProfileSummary(
         files=names_,
         device=_main_device(devices),
@@ -196,8 +202,8 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         functions=_functions(hosts),
         tracing_ms=sum(length(tracing(host)) for host in hosts) / 1e9,
         compile_ms=sum(length(merge(host.intervals(names.Kind.COMPILE, None))) for host in hosts) / 1e9,
-        python_ops=_ops((event for host in hosts for event in host.ops if is_python(event)), hosts, per),
-        host_ops=_ops((event for host in hosts for event in host.ops), hosts, per),
+        python_ops=tuple(row for row in ops if row.op in names.PYTHON_OPS),
+        host_ops=ops,
         device_ops=_device_ops(kernels, per),
         loops=loop_times(hosts, per),
         notes=(*notes, *_notes(devices, seen_as)),
@@ -237,7 +243,7 @@ def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
     busy, whole = length(breakdown.busy), breakdown.busy[-1][1] - breakdown.busy[0][0]
     total = sum(step.step_ms for step in steps)
     share = sum(step.gpu_busy_ms or 0.0 for step in steps) / total if total else busy / whole
-    kernels = _in_steps(found, device)
+    kernels = found.kernels[device.name]
     return replace(
         base,
         busy_ms=busy / 1e9,
@@ -261,7 +267,7 @@ def _collective_ms(device: DeviceTrace, spans: Sequence[Span]) -> float | None:
 def _in_steps(found: _Host, device: DeviceTrace) -> list[Kernel]:
     """Return the kernels of `device` that started inside its steps."""
     inside = merge((span.start, span.end) for span in found.spans.get(device.name, []))
-    return [kernel for kernel in device.kernels if clip(inside, kernel.start, kernel.start + 1)]
+    return [kernel for kernel in device.kernels if holds(inside, kernel.start)]
 
 
 def _cpu_steps(found: _Host) -> list[Step]:
@@ -328,11 +334,11 @@ def _functions(hosts: Iterable[HostTrace]) -> tuple[FunctionCalls, ...]:
     )
 
 
-def _ops(events: Iterable[OpEvent], hosts: Sequence[HostTrace], steps: int) -> tuple[OpTime, ...]:
-    """Sum up `events` by op, the longest first."""
+def _ops(hosts: Sequence[HostTrace], steps: int) -> tuple[OpTime, ...]:
+    """Sum up the ops that `hosts` ran by name, the longest first."""
     captured = {run for host in hosts for run in host.captured}
     found: dict[tuple[str, bool], list[int]] = {}
-    for event in events:
+    for event in (event for host in hosts for event in host.ops):
         in_input = event.input_thread or bool(event.inside) or event.executor in captured
         entry = found.setdefault((event.name, in_input), [0, 0])
         entry[0] += 1
