@@ -150,6 +150,8 @@ class Finding:
     fix: Fix | None = None
     #: Why the rule, which has a fix, has none here; "" where it has one, or never has.
     unfixable: str = ""
+    #: Why a trace left the verdict at `UNMEASURED`; "" without a trace.
+    reason: str = ""
     #: Dotted name of the enclosing function or class, "" at module level; part of the fingerprint.
     qualname: str = ""
     #: What the check knows and its own `judge` needs again (a stage's op, a function's name); never rendered.

@@ -189,3 +189,35 @@ def test_a_path_of_the_trace_alone_is_never_stale(finding: Make, check: Callable
     nowhere = replace(finding("TFG501", ("", 1)), location=Location("", 1))
     report = merged([], [check("TFG501", seen=(nowhere,))], evidence(texts), texts)
     assert [item.location.path for item in report.findings] == [""]
+
+
+@pytest.mark.parametrize(
+    ("judgement", "only_on_gpu", "gpu", "reason"),
+    [
+        (None, "", False, "the trace saw nothing of it, or too little to tell"),
+        (None, "what it costs", False, "only a GPU shows what it costs"),
+        (None, "what it costs", True, "the trace saw nothing of it, or too little to tell"),
+        (Judgement(Verdict.UNMEASURED, reason="too short"), "what it costs", False, "too short"),
+        (CONFIRMED, "what it costs", False, ""),
+    ],
+)
+def test_what_a_trace_leaves_unmeasured_says_why(
+    finding: Make,
+    check: Callable,
+    texts: Texts,
+    judgement: Judgement | None,
+    only_on_gpu: str,
+    gpu: bool,
+    reason: str,
+) -> None:
+    scripted = check(judgement=judgement, only_on_gpu=only_on_gpu)
+    report = merged([finding("TFG101", ("train.py", 11))], [scripted], evidence(gpu=gpu), texts)
+    (item,) = (each for each in report.findings if each.code == "TFG101")
+    assert item.reason == reason
+
+
+def test_a_rule_that_no_trace_judges_says_so(finding: Make, check: Callable, texts: Texts) -> None:
+    scripted = check()
+    scripted.page = replace(scripted.page, phases=("static",))
+    report = merged([finding("TFG101", ("train.py", 11))], [scripted], evidence(), texts)
+    assert report.findings[0].reason == "a trace does not judge this rule"

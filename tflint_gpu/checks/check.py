@@ -24,6 +24,8 @@ class Judgement:
     impact: Impact | None = None
     severity: Severity | None = None
     message: str | None = None
+    #: Why it stays unmeasured, in words that follow "not measured:".
+    reason: str = ""
 
 
 class Check:
@@ -36,6 +38,9 @@ class Check:
     #: Texts of which a project must hold at least one for `find` to be able to yield anything.
     #: The file sieve is generated from these; an empty tuple says "every TensorFlow or Keras file".
     needles: ClassVar[tuple[str, ...]] = ()
+
+    #: What of the cause only a GPU shows, in words that follow "only a GPU shows"; "" where a CPU shows enough.
+    only_on_gpu: ClassVar[str] = ""
 
     def __init__(self, page: Page, severity: Severity, options: dict[str, Any]) -> None:
         self.page = page

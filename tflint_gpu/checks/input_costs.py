@@ -73,7 +73,8 @@ def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judge
     on_gpu = evidence.environment.device.kind == "gpu"
     if on_gpu or judged.verdict not in (Verdict.MINOR, Verdict.REFUTED) or spent_ms < NEGLIGIBLE_MS:
         return judged
-    return Judgement(Verdict.UNMEASURED, judged.measures)
+    reason = "on this CPU the step hides it, which the shorter step of a GPU may not"
+    return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)
 
 
 def stages_of(finding: Finding, evidence: Evidence, ops: Iterable[str]) -> list[PipelineStage]:

@@ -82,6 +82,7 @@ def _finding(finding: Finding, fingerprint: str, report: Report) -> dict[str, An
             {"metric": measure.metric, "value": measure.value, "unit": measure.unit}
             for measure in finding.evidence
         ],
+        "reason": finding.reason or None,
         "impact": None
         if finding.impact is None
         else {"step_share": finding.impact.step_share, "basis": finding.impact.basis},

@@ -56,6 +56,8 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
     yield from _wrapped("", finding.message)
     if finding.evidence:
         yield from _wrapped("measured: ", "; ".join(map(measure, finding.evidence)) + _sample(report))
+    if finding.reason:
+        yield from _wrapped("not measured: ", finding.reason)
     if finding.impact and finding.impact.step_share > 0:
         share = percent(finding.impact.step_share)
         yield from _wrapped("impact: ", f"gives back {share} of the step ({finding.impact.basis})")

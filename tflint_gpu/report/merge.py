@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Location, Verdict
@@ -112,8 +112,10 @@ class _Court:
         except Exception as problem:  # one rule's fault must not cost the whole report
             self._failed(check, "judging", where, problem)
             return finding
-        if judgement is None:
-            return finding
+        if judgement is None or judgement.verdict is Verdict.UNMEASURED:
+            measures = judgement.measures if judgement is not None else ()
+            said = judgement.reason if judgement is not None else ""
+            return replace(finding, evidence=measures, reason=said or self._unseen(check))
         return finding.with_verdict(
             judgement.verdict,
             evidence=judgement.measures,
@@ -121,6 +123,14 @@ class _Court:
             severity=None if judgement.severity is None else min(judgement.severity, check.severity),
             message=judgement.message,
         )
+
+    def _unseen(self, check: Check) -> str:
+        """Say why the trace leaves a finding of `check` unmeasured."""
+        if "trace" not in check.page.phases:
+            return "a trace does not judge this rule"
+        if check.only_on_gpu and self.evidence.environment.device.kind != "gpu":
+            return f"only a GPU shows {check.only_on_gpu}"
+        return "the trace saw nothing of it, or too little to tell"
 
     def observed(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return what the trace alone shows, less what already stands at the same place."""

@@ -212,6 +212,9 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
         facts["epoch_steps"] = sorted(first["epoch_steps"])[len(first["epoch_steps"]) // 2]
     facts.update(assemble.epochs_of(first) or assemble.epochs_of(best))
+    validated = first["validation_ms"] or best["validation_ms"]
+    if validated is not None:
+        facts["validation_ms"] = validated
     if first is not best and (own := assemble.own_step(first)) is not None:
         facts["own_step_ms"] = own
     placed, loops = _placements(reports, profile, bool(facts.get("keras_auto_jit")))

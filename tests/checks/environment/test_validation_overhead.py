@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.checks.conftest import Analyse, named
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import Analyse, evidence_of, finding_at, named
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Verdict
+from tflint_gpu.trace.evidence import KerasCall, Spot
 
 NAME = "validation-overhead"
 HEAD = (
@@ -49,3 +56,36 @@ def test_evaluate_after_every_step(analyse: Analyse) -> None:
     )
     assert told(analyse, text.format("")) == [10]
     assert told(analyse, text.format("if i % 1000 == 0: ")) == []
+
+
+@pytest.mark.parametrize(
+    ("validation", "verdict"), [(450.0, Verdict.CONFIRMED), (10.0, Verdict.CONFIRMED), (1.0, Verdict.MINOR)]
+)
+def test_judge_by_a_pass_over_the_validation_data(
+    rule: Callable[[str], Check], validation: float, verdict: Verdict
+) -> None:
+    check = rule(NAME)
+    fit = KerasCall("fit", 1, 0.0, Spot("train.py", 8))
+    facts = {"validation_ms": validation, "epoch_steps": 5}
+    judged = check.judge(finding_at(check, 8), evidence_of(10.0, keras_calls=(fit,), facts=facts))
+    assert judged is not None
+    assert judged.verdict is verdict
+    assert judged.measures[0].value == round(validation / (validation + 50.0), 4)
+
+
+def test_judge_by_calls_of_evaluate_in_the_loop(rule: Callable[[str], Check]) -> None:
+    check = rule(NAME)
+    calls = (KerasCall("evaluate", 20, 30.0, Spot("train.py", 8), share=0.75),)
+    judged = check.judge(finding_at(check, 8), evidence_of(40.0, keras_calls=calls))
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == 0.75
+
+
+def test_judge_knows_nothing_where_no_validation_was_seen(rule: Callable[[str], Check]) -> None:
+    check = rule(NAME)
+    fit = KerasCall("fit", 1, 0.0, Spot("train.py", 8))
+    assert check.judge(finding_at(check, 8), evidence_of(keras_calls=(fit,), facts={"epoch_steps": 5})) is None
+    other = KerasCall("fit", 1, 0.0, Spot("train.py", 9))
+    facts = {"validation_ms": 450.0, "epoch_steps": 5}
+    assert check.judge(finding_at(check, 8), evidence_of(keras_calls=(other,), facts=facts)) is None

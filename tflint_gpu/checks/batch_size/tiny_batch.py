@@ -125,7 +125,8 @@ class TinyBatch(Check):
             return judged
         # Batches that a CPU computes no faster may well fill a GPU better.
         if evidence.environment.device.kind != "gpu":
-            return Judgement(Verdict.UNMEASURED, judged.measures)
+            reason = "larger batches gain little on this CPU, and may still fill a GPU better"
+            return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)
         return judged if judged.verdict is Verdict.REFUTED else Judgement(Verdict.MINOR, judged.measures)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import place_of
@@ -44,6 +44,7 @@ class GpuNotVisible(Check):
     """Reports masks that hide every GPU from a training program and packages that cannot use one."""
 
     needles = ("VISIBLE_DEVICES", "set_visible_devices", "device_count", "fit(", "GradientTape", "train_on_batch")
+    only_on_gpu: ClassVar[str] = "that the steps do not run on it"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield masks and packages; nothing where the program trains nothing or chooses at run time."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import step_loops
 from tflint_gpu.checks.sizes import rows_of
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related
+from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.findings import Finding, Measure, Related
 from tflint_gpu.program.values import Const, Items, Value, constant
 from tflint_gpu.program.views import Pipeline, literal
+from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program, TrainingRun
+    from tflint_gpu.trace.evidence import Evidence
 
 #: Batch of validation against batch of training from which on the first is called small.
 MUCH_SMALLER = 4
@@ -64,6 +67,28 @@ class ValidationOverhead(Check):
                     "evaluate() after every training step: the step waits for a whole pass over the test data; "
                     "evaluate once an epoch or every few hundred steps",
                 )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Judge a fit by the part of an epoch that validation takes, a loop by its calls of evaluate."""
+        for call in evidence.keras_calls:
+            if not touches(call.spot, finding.location):
+                continue
+            if call.method == "evaluate" and call.share is not None:
+                figure = Measure("evaluate_time", round(call.ms, 3), "ms")
+                return weigh(call.share, "evaluate_share", "trace: time in evaluate", figure)
+            if call.method == "fit":
+                return _validation(evidence)
+        return None
+
+
+def _validation(evidence: Evidence) -> Judgement | None:
+    """Judge by the share of an epoch, validation included, that a pass over the validation data takes."""
+    spent, steps, step = evidence.facts.get("validation_ms"), evidence.facts.get("epoch_steps"), evidence.step_ms
+    if not isinstance(spent, int | float) or not isinstance(steps, int | float) or not steps or not step:
+        return None
+    share = spent / (spent + steps * step)
+    figures = (Measure("validation_time", round(spent, 3), "ms"), Measure("epoch", steps, "steps"))
+    return weigh(share, "validation_share", "trace: validation, of an epoch", *figures)
 
 
 def _now_and_then(call: Call) -> bool:

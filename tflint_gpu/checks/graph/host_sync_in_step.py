@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import (
@@ -36,6 +36,7 @@ class HostSyncInStep(Check):
     """Reports reads of tensors that surely happen in every round of a training loop."""
 
     needles = ("GradientTape", "minimize(")
+    only_on_gpu: ClassVar[str] = "how long it idles after each copy to the host"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a statement."""

@@ -93,6 +93,7 @@ class HostWideningCast(Check):
         "64",
         "double",
     )
+    only_on_gpu: ClassVar[str] = "what the copies to it cost"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield what surely widens large elements on the host; unknown sizes of arrays and tables do not count."""

@@ -39,6 +39,7 @@ class DynamicShapeSync(Check):
     """Calls in every training step whose result is as long as the data says."""
 
     needles: ClassVar[tuple[str, ...]] = tuple(sorted({f"{name.rpartition('.')[2]}(" for name in _CALLS} | {"["}))
+    only_on_gpu: ClassVar[str] = "how long it waits for the size"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield such calls in model, loss and step; in the dataset and after training they are fine."""

@@ -43,6 +43,7 @@ class ForcedCpuPlacement(Check):
     """A device block of the CPU around the layers of a trained model, its training, or ops of its step."""
 
     needles: ClassVar[tuple[str, ...]] = (".device(", "import device", "OneDeviceStrategy")
+    only_on_gpu: ClassVar[str] = "which ops the block keeps off it"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield device blocks of the CPU that training runs in; around data or evaluation they are fine."""

@@ -43,6 +43,7 @@ class LayoutTranspose(Check):
     """``channels_first`` in a trained model, or images transposed by hand between its convolutions."""
 
     needles: ClassVar[tuple[str, ...]] = ("channels_first", "NCHW", "transpose", "permute_dimensions", "Permute(")
+    only_on_gpu: ClassVar[str] = "which kernels only transpose"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield where a layout is set, and each transpose of images; a layout chosen at run time is fine."""

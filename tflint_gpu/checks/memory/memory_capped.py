@@ -49,6 +49,7 @@ class MemoryCapped(Check):
         "GPUOptions",
         "per_process_gpu_memory_fraction",
     )
+    only_on_gpu: ClassVar[str] = "how much of its memory the steps take"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield literal limits; softly where processes share the card, nothing trains, or a flag may change it."""

@@ -42,6 +42,7 @@ class MemoryCreep(Check):
     """A list that outlives the epochs and takes a large tensor in every step; or memory that a trace sees rise."""
 
     needles: ClassVar[tuple[str, ...]] = ("GradientTape", "apply_gradients", "minimize")
+    only_on_gpu: ClassVar[str] = "how its memory grows"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield appends of large tensors, in every training step, to lists that no epoch empties."""

@@ -36,6 +36,7 @@ class AugmentationInModel(Check):
     """Reports random layers of trained models, where no other rule has a stronger word on them."""
 
     needles: ClassVar[tuple[str, ...]] = ("Random", "RandAugment", "AugMix")
+    only_on_gpu: ClassVar[str] = "what these ops cost there"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a model, at the dearest of its random layers."""

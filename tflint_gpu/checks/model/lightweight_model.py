@@ -55,6 +55,7 @@ class LightweightModel(Check):
     """A model of a few small dense layers, or a step that leaves the GPU idle although its input is free."""
 
     needles: ClassVar[tuple[str, ...]] = ("Dense",)
+    only_on_gpu: ClassVar[str] = "how busy it is with so small a model"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield trained models that certainly are a few small dense layers."""

@@ -68,6 +68,7 @@ class RecurrentNotCudnn(Check):
     """A recurrent layer whose options, cell or input keep the fused cuDNN kernel away."""
 
     needles: ClassVar[tuple[str, ...]] = ("LSTM", "GRU", "RNN", "_rnn")
+    only_on_gpu: ClassVar[str] = "cuDNN's kernel, or the launches without it"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield recurrent layers without a fused kernel, unless the program keeps off the GPU."""

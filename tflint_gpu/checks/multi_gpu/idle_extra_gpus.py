@@ -50,6 +50,7 @@ class IdleExtraGpus(Check):
     """Training on one GPU of several that it names, or on a GPU whose number may not be there."""
 
     needles: ClassVar[tuple[str, ...]] = ("VISIBLE_DEVICES", ".device(", "import device", "set_visible_devices")
+    only_on_gpu: ClassVar[str] = "which of several compute"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield masks of several GPUs of which one is used, and device blocks that name the wrong one."""

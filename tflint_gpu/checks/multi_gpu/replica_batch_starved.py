@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import weigh
@@ -53,6 +53,7 @@ class ReplicaBatchStarved(Check):
     """Reports literal batch sizes that a strategy splits into small ones."""
 
     needles = ("Strategy", "multi_gpu_model")
+    only_on_gpu: ClassVar[str] = "what its collectives cost"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a batch size; unknown numbers of replicas count as two."""

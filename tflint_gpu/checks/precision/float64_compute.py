@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import in_training_step
@@ -46,6 +46,7 @@ class Float64Compute(Check):
     """Reports 64-bit policies, layers and casts in what the GPU trains."""
 
     needles = ("float64", ".double", "'double'", '"double"')
+    only_on_gpu: ClassVar[str] = "what 64-bit kernels cost"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield policies, types of layers and variables, casts in the step; 64-bit data is cast by Keras."""

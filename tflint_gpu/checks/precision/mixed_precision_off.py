@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import by_experiment
@@ -30,6 +30,7 @@ class MixedPrecisionOff(Check):
     """Suggests a mixed policy for models that are large by their own literals and have none."""
 
     needles = ("compile(", "GradientTape", "train_on_batch")
+    only_on_gpu: ClassVar[str] = "what its 16-bit units gain"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a trained, large model of a program that never touches precision."""

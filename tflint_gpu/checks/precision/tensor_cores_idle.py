@@ -58,6 +58,7 @@ class TensorCoresIdle(Check):
     """Widths that are no multiple of 8 under a 16-bit policy; products of a trace without a Tensor Core kernel."""
 
     needles: ClassVar[tuple[str, ...]] = ("mixed_float16", "mixed_bfloat16")
+    only_on_gpu: ClassVar[str] = "which products use Tensor Cores"
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield layers of trained models by their literal width; outputs have one unit a class."""

@@ -39,6 +39,7 @@ def report(run, status):
         "callbacks": callbacks(run),
         "epoch_gaps": run.keras.epoch_gaps[:200],
         "epoch_steps": run.keras.epoch_steps[:200],
+        "validation_ms": median(run.keras.validation.passes),
         "eager": run.eager.report(),
         "chains": chains(run, track),
         "placements": [],

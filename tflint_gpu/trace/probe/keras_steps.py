@@ -10,6 +10,7 @@ from .layers import watch_compile, watch_layers
 from .loops import batch_of, chain_of, rows_of
 from .places import identity
 from .trials import BlockDone
+from .validation import Validation
 
 ENTRIES = ("fit", "evaluate", "predict", "train_on_batch", "predict_on_batch")
 #: Calls whose own time is kept, per line of the user's.
@@ -44,6 +45,7 @@ class KerasWatch:
         self.epoch_gaps = []
         self.epoch_steps = []
         self.models = []
+        self.validation = Validation()
         self.own_marker = False
         self.patched = set()
 
@@ -64,6 +66,7 @@ class KerasWatch:
         patch(listing, "on_train_batch_begin", self._batch_begin)
         patch(listing, "on_train_batch_end", self._batch_end)
         patch(listing, "on_epoch_end", self._epoch_end)
+        self.validation.install(keras)
 
     def _entry(self, method, original):
         def watched(model, *args, **kwargs):
@@ -79,6 +82,8 @@ class KerasWatch:
         return watched
 
     def _enter(self, method, spot, model, original, args, kwargs):
+        if method == "evaluate" and spot is None and self.fits:
+            return self.validation.timed(original, model, args, kwargs)
         if spot is None or (method == "fit" and self.fits):
             return original(model, *args, **kwargs)
         if self.depth:

@@ -21,10 +21,10 @@ _WHOLE = ("While", "StatelessWhile")
 
 @dataclass(frozen=True)
 class LoopTime:
-    """One loop by the name of its node: milliseconds and rounds per step; `rounds` is None where none was seen.
+    """One loop by the name of its node: milliseconds and rounds per step, `rounds` None where none was seen.
 
-    The time is from the first op of a run to its last: on a GPU, that in which the host launches them. A scope with
-    a ``/`` at its end is where the loop stands: only the ops before and behind it were seen.
+    The time is from the first op of a run to its last: on a GPU, that in which the host launches them. A ``/`` at
+    the end of `scope` says that this is where the loop stands: only the ops before and behind it were seen.
     """
 
     scope: str
