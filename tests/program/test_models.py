@@ -58,6 +58,27 @@ def test_layers_of_a_model(read: Read, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "a = tf.keras.Input([4])\ntf.keras.Model(a, layers.Dense(8)(base(a)))",
+        "tf.keras.Model(base.input, layers.Dense(8)(base.output))",
+        "tf.keras.Sequential([base, layers.Dense(8)])",
+        (
+            "class N(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.base = base\n        self.b = layers.Dense(8)\n"
+            "    def call(self, x):\n        return self.b(self.base(x))\nN()"
+        ),
+    ],
+)
+def test_a_network_of_keras_is_a_layer_of_what_is_built_on_it(read: Read, text: str) -> None:
+    program = read({"train.py": START + "base = tf.keras.applications.ResNet50()\n" + text}, head=False)
+    model = next(model for model in program.models if model.kind != "application")
+
+    assert sorted(names(model)) == ["Dense", "ResNet50"]
+    assert not model.complete
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "m = tf.keras.Sequential([layers.Dense(8), unheard_of()])",
         "m = tf.keras.Sequential(unheard_of())",
         "m = tf.keras.Sequential([layers.Dense(8)] + unheard_of())",

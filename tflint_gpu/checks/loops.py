@@ -18,11 +18,13 @@ from tflint_gpu.program.values import (
     Instance,
     Items,
     Operation,
+    Parameter,
     Produced,
     Subscript,
     Tensor,
     Unknown,
     Value,
+    walk,
 )
 
 if TYPE_CHECKING:
@@ -247,6 +249,24 @@ def _counts(source: Value, index: int | None) -> bool:
     if source.callee == "builtins.enumerate":
         return index == 0
     return source.callee in ("builtins.range", "itertools.count")
+
+
+def arguments_of(call: Call) -> tuple[Value, ...]:
+    """Return all arguments of `call`."""
+    return (*call.args, *call.kwargs.values())
+
+
+def differs_by_round(values: Iterable[Value], loop: Loop) -> bool:
+    """Say whether one of `values` may change from round to round: drawn by `loop`, made in it, or not known."""
+    for value in values:
+        for part in walk(value):
+            if isinstance(part, (Unknown, Parameter)):
+                return True
+            if isinstance(part, Element) and part.source is loop.iterable:
+                return True
+            if isinstance(part, Produced) and loop in part.call.context.all_loops:
+                return True
+    return False
 
 
 def is_memoised(made: Call) -> bool:

@@ -239,7 +239,22 @@ def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
         and _is_object(left)
     ):
         return Const(isinstance(op, ast.IsNot))
-    return Operation("compare", (left, right))
+    named = _compare_classes(op, left, right)
+    return Operation("compare", (left, right)) if named is None else named
+
+
+def _compare_classes(op: ast.cmpop, left: Value, right: Value) -> Value | None:
+    """Return ``type(x) is list`` or ``type(x) in (list, tuple)`` where all are classes of Python, else None."""
+    asked = right.items if isinstance(right, Items) and right.complete else (right,)
+    names = [side.name for side in (left, *asked) if isinstance(side, External)]
+    if len(names) <= len(asked) or not all(name.startswith("builtins.") for name in names):
+        return None
+    within = isinstance(op, ast.In | ast.NotIn)
+    if within != isinstance(right, Items) or not isinstance(
+        op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn
+    ):
+        return None
+    return Const((names[0] in names[1:]) != isinstance(op, ast.NotEq | ast.IsNot | ast.NotIn))
 
 
 def _is_object(value: Value) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.program import api, attributes, training
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.values import (
+    Attribute,
     Call,
     Const,
     Function,
@@ -186,7 +187,7 @@ def add_layer(machine: Machine, state: State, model: Model, part: Value) -> None
         case Tensor(origin=Call(callee="keras.Input")):
             return
         case Model():
-            model.layers.extend(part.layers)
+            model.layers.extend(_layers_of(part))
             model.complete = model.complete and part.complete
         case Instance():
             _forward(
@@ -197,6 +198,11 @@ def add_layer(machine: Machine, state: State, model: Model, part: Value) -> None
             model.complete = False
         case _:
             model.complete = False
+
+
+def _layers_of(part: Model) -> list[Call]:
+    """Return the layers that a model brings into another; one of Keras' own networks is a layer by itself."""
+    return [part.call] if part.kind == "application" and part.call is not None else part.layers
 
 
 def _functional(machine: Machine, state: State, site: Site) -> Value:
@@ -235,6 +241,9 @@ def _trace_back(model: Model, outputs: Value | None) -> None:
                 stack.extend(items)
             case Mapping(items=entries):
                 stack.extend(entries.values())
+            case Attribute(base=Model() as inner, name="output" | "outputs"):
+                found.extend(layer for layer in reversed(_layers_of(inner)) if layer not in found)
+                model.complete = model.complete and inner.complete
             case Const():
                 pass
             case _:
@@ -252,7 +261,7 @@ def _take(model: Model, found: list[Call], origin: Call | None) -> None:
         if receiver.call not in found:
             found.append(receiver.call)
     elif isinstance(receiver, Model):
-        found.extend(layer for layer in reversed(receiver.layers) if layer not in found)
+        found.extend(layer for layer in reversed(_layers_of(receiver)) if layer not in found)
         model.complete = model.complete and receiver.complete
     elif isinstance(receiver, Instance) and receiver.call is not None:
         found.append(receiver.call)
@@ -288,7 +297,7 @@ def collect_layers(model: Model) -> None:
                 if call not in model.layers:
                     model.layers.append(call)
             case Model():
-                model.layers.extend(layer for layer in value.layers if layer not in model.layers)
+                model.layers.extend(layer for layer in _layers_of(value) if layer not in model.layers)
                 model.complete = model.complete and value.complete
             case Instance(cls=cls, attributes=attributes) if cls.is_a(*api.LAYER_CLASSES):
                 model.complete = False

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import assignment, attributes, folding, imports, loops, options
+from tflint_gpu.program import assignment, attributes, folding, imports, kinds, loops, options
 from tflint_gpu.program.names import canonical
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
@@ -210,6 +210,9 @@ def _type(machine: Machine, state: State, site: Site) -> Value | None:
     match site.args:
         case (Instance(cls=cls),) | (Model(instance=Instance(cls=cls)),):
             return cls
+        case (value,):
+            name = kinds.class_of(value)
+            return None if name is None else External(name)
         case _:
             return None
 
@@ -373,7 +376,7 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.next": _next,
     "builtins.map": _map,
     "builtins.getattr": _getattr,
-    "builtins.isinstance": _opaque,
+    "builtins.isinstance": kinds.is_instance,
     "builtins.hasattr": _opaque,
     "functools.partial": _partial,
     "importlib.import_module": _import_module,

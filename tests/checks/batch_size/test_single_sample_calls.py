@@ -246,9 +246,47 @@ head.fit(ds, steps_per_epoch=16)
 
 
 def test_an_epoch_per_call_of_fit(analyse: Analyse) -> None:
-    rest = "for epoch in range(100):\n    model.fit(x, y, batch_size=256, epochs=1)"
+    rest = "for epoch in range({}):\n    model.fit(x, y, batch_size=256, epochs=1)"
+
+    assert severities(analyse, rest.format(8)) == [Severity.INFO]
+    assert severities(analyse, rest.format(100)) == []  # model-rebuilt-in-loop says it
+
+
+def test_pieces_fitted_one_by_one(analyse: Analyse) -> None:
+    rest = "for i in range(100):\n    model.fit(x[i * 64 : i * 64 + 64], y[i * 64 : i * 64 + 64], epochs=1)"
 
     assert severities(analyse, rest) == [Severity.INFO]
+
+
+def test_a_fit_for_every_file_is_fine(analyse: Analyse) -> None:
+    rest = "for name in os.listdir('d'):\n    part = np.load(name)\n    model.fit(part, part, batch_size=256)"
+
+    assert severities(analyse, rest) == []
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        "model.fit(x, y, batch_size=256)",
+        "model.fit(ds, epochs=1)",
+        "model.fit(rows(), y, epochs=1, validation_data=(x, y))",
+        "model.fit(rows(), y, epochs=1, validation_split=0.1)",
+        "model.fit(rows(), epochs=1, steps_per_epoch=100)",
+    ],
+)
+def test_predict_once_an_epoch_is_no_step(analyse: Analyse, fit: str) -> None:
+    rest = f"from data import rows\nfor epoch in range(8):\n    {fit}\n    ranks = model.predict(x)"
+
+    assert Severity.WARNING not in severities(analyse, rest)
+
+
+def test_predict_beside_a_fit_of_one_batch_is_a_step(analyse: Analyse) -> None:
+    rest = (
+        "from memory import sample\nfor step in range(5000):\n    states, targets = sample(64)\n"
+        "    future = model.predict(states)\n    model.fit(states, targets + future, epochs=1, verbose=0)"
+    )
+
+    assert Severity.WARNING in severities(analyse, rest)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,23 @@ def test_fit_of_keras_3_takes_no_workers(analyse: Analyse) -> None:
     assert "Keras 3" in finding.message
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        "tf.data.Dataset.range(9).batch(3)",
+        "np.zeros([9, 3]), np.zeros([9, 1])",
+        "tf.data.Dataset.from_generator(f, tf.int32)",
+    ],
+)
+def test_workers_do_nothing_for_arrays_and_tf_data(analyse: Analyse, data: str) -> None:
+    text = "import numpy as np\nimport tensorflow as tf\nfrom elsewhere import f\n"
+    text += "model = tf.keras.Sequential([tf.keras.layers.Dense(2)])\nmodel.compile('adam', 'mse')\n"
+    text += f"model.fit({data}, epochs=3, workers=4)\n"
+    (finding,) = analyse(text, "2.17", ("pydataset-few-workers",))
+    assert finding.severity is Severity.INFO
+    assert "PyDataset" not in finding.message
+
+
 def test_workers_do_nothing_for_a_generator(analyse: Analyse) -> None:
     fit = "fit((block for block in [1]), epochs=3)\n\ndef blocks():\n    yield 1\n\nmodel.fit(blocks(), workers=4)"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
@@ -36,6 +38,26 @@ def test_few_rounds_of_long_training_are_fine(analyse: Analyse) -> None:
         + BUILD
         + "for width in (64, 128, 256):\n    build(width).fit(x, x[:, :1], batch_size=512, epochs=100)\n"
     )
+    assert named(analyse(text), NAME) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("range(5)", [Severity.INFO]),
+        ("range(50)", [Severity.WARNING]),
+        ("range(len(x))", [Severity.WARNING]),
+    ],
+)
+def test_short_trainings_weigh_by_their_number(analyse: Analyse, loop: str, expected: list[Severity]) -> None:
+    text = HEAD + BUILD + f"for fold in {loop}:\n    build().fit(x, x[:, :1], batch_size=512, epochs=2)\n"
+    assert [finding.severity for finding in named(analyse(text), NAME)] == expected
+
+
+def test_a_loop_of_batches_in_each_of_a_few_rounds_is_long(analyse: Analyse) -> None:
+    text = HEAD + BUILD
+    text += "for seed in range(5):\n    net = build()\n"
+    text += "    for i in range(8):\n        net.train_on_batch(x[:512], x[:512, :1])\n"
     assert named(analyse(text), NAME) == []
 
 

@@ -59,6 +59,23 @@ def test_quiet_where_solvers_need_the_digits(analyse: Analyse) -> None:
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.INFO]
 
 
+@pytest.mark.parametrize(
+    ("work", "severity"),
+    [
+        ("tfp.optimizer.lbfgs_minimize(f, tf.zeros([3]))", Severity.INFO),
+        ("tfp.distributions.GaussianProcess(k, x)", Severity.INFO),
+        ("with tf.GradientTape() as tape:\n    tape.watch(x)\n    u = model(x)", Severity.INFO),
+        ("tfp.distributions.Normal(0.0, 1.0).sample(3)", Severity.WARNING),
+        ("tfp.distributions.Categorical(logits=x).sample()", Severity.WARNING),
+    ],
+)
+def test_sampling_needs_no_digits_but_inference_and_physics_may(
+    analyse: Analyse, work: str, severity: Severity
+) -> None:
+    text = "import tensorflow_probability as tfp\nfrom elsewhere import f, k\n" + WIDE + work + "\n" + FIT
+    assert [finding.severity for finding in named(analyse(text), RULE)] == [severity]
+
+
 def _placed(dtype: str) -> tuple[Placement, ...]:
     return (Placement("MatMul", 3, "cpu", predicted=False, spot=None, dtypes=(dtype,)),)
 

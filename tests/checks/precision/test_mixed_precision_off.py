@@ -25,6 +25,12 @@ def test_networks_of_keras_applications_are_large(analyse: Analyse) -> None:
     assert len(named(analyse(text), RULE)) == 1
 
 
+def test_so_are_models_built_on_them(analyse: Analyse) -> None:
+    text = SETUP + "base = tf.keras.applications.ResNet50(weights=None, include_top=False)\n"
+    text += "model = tf.keras.Sequential([base, tf.keras.layers.Dense(2)])\n" + FIT
+    assert len(named(analyse(text), RULE)) == 1
+
+
 @pytest.mark.parametrize(
     "decision",
     [

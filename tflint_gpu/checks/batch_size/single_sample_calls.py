@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.loops import drives_environment, outermost_per_line
+from tflint_gpu.checks.loops import arguments_of, differs_by_round, drives_environment, outermost_per_line
+from tflint_gpu.checks.map_functions import reads_files
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
@@ -41,6 +42,8 @@ _METHODS = ("predict", "evaluate", "fit", "train_on_batch", "test_on_batch", "pr
 FEW = 20
 #: Epochs that a loop around `fit` makes before one `fit` would be simpler and faster.
 SOME_EPOCHS = 5
+#: Up to this many rounds model-rebuilt-in-loop says nothing of epochs fitted one by one.
+FOLDS = 10
 #: From this many literal rounds on a loop after training counts as work.
 MANY = 100
 
@@ -68,6 +71,9 @@ _FED = (
     "Use fit() or a tf.function over a dataset."
 )
 _FIT_AGAIN = "fit() per round starts a new iterator and new callbacks while the GPU waits. Use one fit()."
+
+#: Arguments that only a fit of whole epochs has a use for.
+_OF_EPOCHS = ("validation_data", "validation_split", "validation_steps", "steps_per_epoch", "initial_epoch")
 
 _TRAINS = ("keras.Model.train_on_batch", "keras.Model.fit", "keras.optimizers.Optimizer.apply_gradients")
 _LIVE = (
@@ -267,8 +273,18 @@ def _trains_each_round(loop: Loop, program: Program) -> bool:
         return True
     own = [call for call in loop.calls if call.callee in _TRAINS and call.context.all_loops[:1] == (loop,)]
     return any(
-        call.callee != "keras.Model.fit" or (_short_fit(call) and not _over_models(call, loop)) for call in own
+        call.callee != "keras.Model.fit"
+        or (_short_fit(call) and not _over_models(call, loop) and not _is_epoch(call, loop))
+        for call in own
     )
+
+
+def _is_epoch(fit: Call, loop: Loop) -> bool:
+    """Say whether each round of `fit` is an epoch: it validates, counts steps, or has the same data again."""
+    if any(name in fit.kwargs for name in _OF_EPOCHS):
+        return True
+    data = [value for value in (_data(fit), fit.argument("y")) if value is not None]
+    return bool(data) and not differs_by_round(data, loop)
 
 
 def _short_fit(call: Call) -> bool:
@@ -277,4 +293,9 @@ def _short_fit(call: Call) -> bool:
 
 
 def _one_epoch_a_round(call: Call, loop: Loop) -> bool:
-    return _short_fit(call) and not call.context.guards and (loop.count is None or loop.count >= SOME_EPOCHS)
+    """Say whether the loop fits short pieces of data; of epochs over all of it, model-rebuilt-in-loop tells."""
+    if not _short_fit(call) or call.context.guards or reads_files(loop.calls) is not None:
+        return False
+    if loop.count is not None and loop.count <= FOLDS:
+        return loop.count >= SOME_EPOCHS
+    return differs_by_round(arguments_of(call), loop)

@@ -17,7 +17,17 @@ from tflint_gpu.checks.generators import (
 )
 from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.findings import Finding, Location, Related, Severity
-from tflint_gpu.program.values import Const, Function, Instance, Unknown, options_of
+from tflint_gpu.program.values import (
+    Const,
+    Dataset,
+    Function,
+    Instance,
+    Items,
+    Mapping,
+    Produced,
+    Unknown,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from tflint_gpu.program.target import Target
@@ -44,6 +54,9 @@ _GONE = (
 )
 _IGNORED = (
     "{argument} does nothing for a generator: one thread makes every batch and the GPU waits. Use a PyDataset."
+)
+_NO_USE = (
+    "fit() no longer takes {argument} in Keras 3, and for arrays and tf.data it never did anything: leave it out."
 )
 _ARGUMENTS = ("workers", "use_multiprocessing", "max_queue_size")
 
@@ -75,6 +88,9 @@ class PydatasetFewWorkers(Check):
             if useless and all(generator_function(data) for data in choices):
                 yield self._argument(fit, _IGNORED, "workers", Severity.WARNING, run)
         elif not target.legacy_keras and not fit.callee.endswith("_generator"):
+            if choices and all(isinstance(data, Dataset | Produced | Items | Mapping) for data in choices):
+                yield self._argument(fit, _NO_USE, given, Severity.INFO, run)
+                return
             # Where no version is named, code that says workers to fit is most likely meant for Keras 2.
             known = target.source not in ("newest known", "installed")
             yield self._argument(fit, _GONE, given, Severity.WARNING if known else Severity.INFO, run)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.loops import in_every_round
+from tflint_gpu.checks.loops import arguments_of, differs_by_round, in_every_round
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import share_of_mean_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
-from tflint_gpu.program.values import Const, Element, Parameter, Produced, Unknown, walk
+from tflint_gpu.program.values import Const, Produced, walk
 from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Loop
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence, TracedFunction
 
@@ -96,7 +96,12 @@ class ModelRebuiltInLoop(Check):
             if loop is None or loop.kind == "comprehension" or (loop.count is not None and loop.count <= STAGES):
                 continue
             used = any(call.callee in _USES and call.receiver is model for call in loop.calls)
-            if used and in_every_round(made, loop) and not _clears(loop) and not _differs(_arguments(made), loop):
+            if (
+                used
+                and in_every_round(made, loop)
+                and not _clears(loop)
+                and not differs_by_round(arguments_of(made), loop)
+            ):
                 yield self._in_loop(
                     made,
                     loop,
@@ -153,7 +158,11 @@ class ModelRebuiltInLoop(Check):
                 continue
             if loop.count is not None and loop.count <= FOLDS:
                 continue
-            if _epochs(run) == 1 and "initial_epoch" not in call.kwargs and not _differs(_arguments(call), loop):
+            if (
+                _epochs(run) == 1
+                and "initial_epoch" not in call.kwargs
+                and not differs_by_round(arguments_of(call), loop)
+            ):
                 yield self._in_loop(
                     call,
                     loop,
@@ -212,12 +221,18 @@ def _epochs(run: TrainingRun) -> int | None:
 
 def _weight(loop: Loop, run: TrainingRun) -> Severity | None:
     """Return how loud a rebuild in `loop` is: a few rounds of long training are no fault at all."""
-    epochs = _epochs(run) if run.kind == "fit" else 1 if run.kind == "train_on_batch" else None
+    if run.kind == "fit":
+        epochs = _epochs(run)
+    else:
+        # One batch for each model is short; a loop of batches within the round is a training of unknown length.
+        single = run.kind == "train_on_batch" and run.call is not None and run.call.context.loops[:1] == (loop,)
+        epochs = 1 if single else None
+    few = loop.count is not None and loop.count <= FOLDS
     if epochs is not None and epochs <= SHORT:
-        return Severity.WARNING
-    if loop.count is not None and loop.count > FOLDS:
-        return Severity.INFO
-    return Severity.INFO if loop.count is None and epochs is not None and not _is_split(loop) else None
+        return Severity.INFO if few else Severity.WARNING
+    if loop.count is not None:
+        return None if few else Severity.INFO
+    return Severity.INFO if epochs is not None and not _is_split(loop) else None
 
 
 def _is_split(loop: Loop) -> bool:
@@ -226,20 +241,3 @@ def _is_split(loop: Loop) -> bool:
         isinstance(part, Produced) and part.callee.endswith(".split") and part.callee.startswith("sklearn.")
         for part in walk(loop.iterable)
     )
-
-
-def _arguments(call: Call) -> tuple[Value, ...]:
-    return (*call.args, *call.kwargs.values())
-
-
-def _differs(values: tuple[Value, ...], loop: Loop) -> bool:
-    """Say whether one of `values` may change from round to round: drawn by the loop, made in it, or not known."""
-    for value in values:
-        for part in walk(value):
-            if isinstance(part, (Unknown, Parameter)):
-                return True
-            if isinstance(part, Element) and part.source is loop.iterable:
-                return True
-            if isinstance(part, Produced) and loop in part.call.context.all_loops:
-                return True
-    return False

@@ -26,10 +26,17 @@ _POLICIES = {
 _CASTS = {"tf.cast": 1, "tf.convert_to_tensor": 1, "tf.constant": 1, "keras.ops.cast": 1, "keras.backend.cast": 1}
 _NAMES = ("tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64", "numpy.double")
 
-#: Work that is known to need the digits: factorisations, solvers, second-order optimizers, probability.
+#: Work that is known to need the digits: factorisations, solvers, second-order optimizers, derivatives by inputs.
 _NEEDS_DIGITS = (
     "tf.linalg.",
-    "tensorflow_probability.",
+    *(f"tensorflow_probability.{part}." for part in ("optimizer", "math", "mcmc", "sts", "glm", "vi", "stats")),
+    "tensorflow_probability.positive_semidefinite_kernels.",
+    "tensorflow_probability.distributions.GaussianProcess",
+    "tensorflow_probability.distributions.VariationalGaussianProcess",
+    "tensorflow_probability.distributions.StudentTProcess",
+    "tensorflow_probability.distributions.MultivariateNormalTriL",
+    "tensorflow_probability.distributions.MultivariateNormalFullCovariance",
+    "tf.GradientTape.watch",
     "gpflow.",
     "scipy.optimize.",
     "scipy.integrate.",
