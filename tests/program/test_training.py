@@ -47,6 +47,38 @@ def test_fit_inside_a_loop_knows_the_loop(read: Read) -> None:
     assert run.loop is not None and run.loop.count == 5
 
 
+@pytest.mark.parametrize(
+    "built",
+    [
+        "tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(model(x)))",
+        "tf.compat.v1.train.AdamOptimizer(0.1).minimize(loss=tf.reduce_mean(model(x)), global_step=step)",
+        "o = tf.train.AdamOptimizer()\n    o.apply_gradients(o.compute_gradients(tf.reduce_mean(model(x))))",
+        "v = tf.trainable_variables()\n    o.apply_gradients(zip(tf.gradients(tf.reduce_mean(x), v), v))",
+    ],
+)
+def test_what_a_session_runs_is_no_step_of_python(read: Read, built: str) -> None:
+    text = f"from elsewhere import step\no = tf.train.AdamOptimizer()\nfor width in range(30):\n    {built}\n"
+
+    assert read(text).steps == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "o.minimize(lambda: tf.reduce_mean(model(x)), model.trainable_variables)",
+        "with tf.GradientTape() as t:\n        loss = tf.reduce_mean(model(x))\n    o.minimize(loss, [], tape=t)",
+        "f()",
+    ],
+)
+def test_minimize_is_a_step(read: Read, step: str) -> None:
+    graph = (
+        "@tf.function\ndef f():\n    v = [w]\n    o.apply_gradients(zip(tf.gradients(tf.reduce_mean(x), v), v))\n"
+    )
+    text = f"o = tf.keras.optimizers.SGD()\nw = tf.Variable(1.0)\n{graph}\nfor i in range(30):\n    {step}\n"
+
+    assert any(made.loop is not None for made in read(text).steps)
+
+
 def test_loop_of_ones_own_is_a_run(read: Read) -> None:
     program = read(STEP + "for epoch in range(3):\n    for x, y in base.batch(32):\n        step(x, y)\n")
     (run,) = program.runs

@@ -18,10 +18,12 @@ from tflint_gpu.program.values import (
     Tensor,
     Value,
     options_of,
+    walk,
 )
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
+    from tflint_gpu.program.values import Call
 
 _STEPS = frozenset({"apply_gradients", "apply", "minimize"})
 
@@ -82,7 +84,8 @@ def method_of_type(machine: Machine, state: State, base: Value, kind: str, name:
     if kind == "keras.optimizers.Optimizer" and name in _STEPS:
         if name == "minimize":
             callbacks.follow_arguments(machine, state, site)
-        training.note_step(machine, state, noted)
+        if not _builds_graph(noted, name):
+            training.note_step(machine, state, noted)
         return Tensor(noted)
     if kind == "tf.distribute.Strategy":
         return _method_of_strategy(machine, state, base, name, site, noted.callee)
@@ -92,6 +95,28 @@ def method_of_type(machine: Machine, state: State, base: Value, kind: str, name:
     if kind in ("keras.metrics.Metric", "keras.losses.Loss") or any(isinstance(a, Tensor) for a in site.args):
         return Tensor(noted, parents=site.args)
     return Produced(noted)
+
+
+#: What gives gradients where a graph is built to be run by a session.
+_SESSION_GRADIENTS = ("tf.gradients", "tf.compat.v1.gradients", "keras.optimizers.Optimizer.compute_gradients")
+
+
+def _builds_graph(noted: Call, name: str) -> bool:
+    """Say whether an optimizer's call makes an op of a TensorFlow 1 graph: a session runs that, and no Python.
+
+    Outside a graph function, TensorFlow 2 has `minimize` of a function, or of a tensor with its tape, and takes
+    gradients from a tape.
+    """
+    if noted.context.in_graph:
+        return False
+    if name == "minimize":
+        return isinstance(noted.argument("loss", 0), Tensor) and noted.argument("tape") is None
+    given = noted.args[0] if noted.args else next(iter(noted.kwargs.values()), None)
+    callees = (
+        part.origin.callee if isinstance(part, Tensor) and part.origin else getattr(part, "callee", "")
+        for part in walk(given)
+    )
+    return any(callee in _SESSION_GRADIENTS for callee in callees)
 
 
 def _method_of_strategy(machine: Machine, state: State, base: Value, name: str, site: Site, callee: str) -> Value:
