@@ -91,3 +91,11 @@ def test_no_cause_takes_more_than_its_own_time() -> None:
 
 def test_no_steps_no_judgement() -> None:
     assert judge_input(evidence_of(steps=0), 1.0) is None
+
+
+def test_input_that_the_trace_began_anew_for_each_step_stays_unmeasured() -> None:
+    evidence = evidence_of(10.0, buckets={"input_wait": 8.0}, facts={"input_restarted": True})
+    judged = judge_input(evidence, 1.0)
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert judged.reason

@@ -28,6 +28,11 @@ ALL_MAPS = (*SERIAL_MAPS, *PARALLEL_MAPS, *FUSED_MAPS)
 AHEAD = ("Prefetch", *PARALLEL_MAPS, *FUSED_MAPS, "ParallelInterleaveV4", "ParallelInterleaveV3", "ParallelBatch")
 
 
+def restarted(evidence: Evidence) -> bool:
+    """Say whether the trace began the input anew for each step that it measured: its cost says nothing then."""
+    return evidence.facts.get("input_restarted") is True
+
+
 def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgement | None:
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
 
@@ -35,6 +40,9 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     decides where it was made: input that gains nothing when it is free costs nothing. Without it the wait for
     input counts, of which no cause takes more than its own time.
     """
+    if restarted(evidence):
+        reason = "the script's one call was repeated, and each repetition began its input anew"
+        return Judgement(Verdict.UNMEASURED, measures, reason=reason)
     spent = next((measure.value for measure in measures if measure.unit == "ms"), None)
     cached = evidence.experiment("cached-batch")
     whole = by_experiment(cached)
@@ -63,6 +71,12 @@ def exposed_input(evidence: Evidence) -> tuple[float, float]:
         return 0.0, 0.0
     waiting = median(step.buckets.get("input_wait", 0.0) / step.step_ms for step in steps)
     return waiting, median(step.buckets.get("host_to_device", 0.0) / step.step_ms for step in steps)
+
+
+def negligible(evidence: Evidence) -> bool:
+    """Say whether a CPU's steps wait so shortly for input that only their own shortness makes it a large share."""
+    waits = [step.buckets.get("input_wait", 0.0) for step in evidence.steps]
+    return evidence.environment.device.kind != "gpu" and bool(waits) and median(waits) < NEGLIGIBLE_MS
 
 
 def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure
+from tflint_gpu.findings import Finding, Measure, Verdict
 from tflint_gpu.trace.evidence import Evidence, GraphLoop, Placement, touches
 
 
@@ -52,4 +52,13 @@ def judge_loop(finding: Finding, evidence: Evidence) -> Judgement | None:
     whole = [loop.ms for loop in loops if loop.ms is not None]
     times = whole or [placement.ms for placement in here if placement.ms is not None]
     share = share_of_step(sum(times), evidence) if times else None
-    return None if share is None else weigh(share, "loop_share", "trace: the loop, on a CPU", *loop_figures(loops))
+    return None if share is None else loop_on_cpu(share, "trace: the loop, on a CPU", loops)
+
+
+def loop_on_cpu(share: float, basis: str, loops: Sequence[GraphLoop]) -> Judgement:
+    """Judge a loop by the `share` of the step that it takes on a CPU, which little of it does not settle."""
+    judged = weigh(share, "loop_share", basis, *loop_figures(loops))
+    if judged.verdict is not Verdict.MINOR:
+        return judged
+    reason = "short on this CPU; a GPU launches every op of every round by itself"
+    return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)

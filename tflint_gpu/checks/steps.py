@@ -283,7 +283,11 @@ def judge_placement(finding: Finding, evidence: Evidence) -> Judgement | None:
     predicted = all(placement.predicted for placement in on_cpu)
     basis = "trace: time of these ops on the CPU" + (" (predicted placement)" if predicted else "")
     message = _as_predicted(finding.message, on_cpu) if predicted else None
-    return weigh(sum(times) / evidence.step_ms, "cpu_op_share", basis, *measures, message=message)
+    judged = weigh(sum(times) / evidence.step_ms, "cpu_op_share", basis, *measures, message=message)
+    if predicted and judged.verdict is Verdict.MINOR:
+        reason = "the op itself is short; only a GPU shows what the way to the CPU and back adds"
+        return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)
+    return judged
 
 
 def _as_predicted(message: str, placements: list[Placement]) -> str:

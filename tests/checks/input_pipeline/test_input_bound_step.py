@@ -107,3 +107,14 @@ def test_message_names_what_takes_the_time(rule: Rule) -> None:
 
 def test_no_steps_no_word(rule: Rule) -> None:
     assert observed(rule, evidence_of(steps=0)) == []
+
+
+def test_on_a_cpu_a_short_wait_of_a_short_step_is_none(rule: Rule) -> None:
+    buckets = {"input_wait": 0.4, "device_compute": 0.4}
+    assert observed(rule, evidence_of(0.8, buckets=buckets)) == []
+    assert observed(rule, evidence_of(0.8, gpu=True, buckets=buckets))
+    assert observed(rule, evidence_of(8.0, buckets={"input_wait": 4.0, "device_compute": 4.0}))
+
+
+def test_input_that_the_trace_began_anew_for_each_step_says_nothing(rule: Rule) -> None:
+    assert observed(rule, waiting(0.8, facts={"input_restarted": True})) == []

@@ -92,7 +92,7 @@ def test_judge_by_the_time_of_the_python_op(rule: Callable[[str], Check]) -> Non
         return (Placement("EagerPyFunc", 1, "cpu", predicted=True, spot=Spot("train.py", 9), ms=ms),)
 
     judged = [check.judge(finding, evidence_of(10.0, placements=ran(ms))) for ms in (2.0, 0.1)]
-    assert [j.verdict for j in judged if j] == [Verdict.CONFIRMED, Verdict.MINOR]
+    assert [j.verdict for j in judged if j] == [Verdict.CONFIRMED, Verdict.UNMEASURED]
     assert check.judge(finding, evidence_of(10.0)) is None
 
 

@@ -92,7 +92,7 @@ def _placed(dtype: str) -> tuple[Placement, ...]:
             Verdict.MINOR,
         ),
         (evidence_of(placements=_placed("float32")), Verdict.REFUTED),
-        (evidence_of(placements=_placed("float64")), None),
+        (evidence_of(placements=_placed("float64")), Verdict.UNMEASURED),
         (evidence_of(), None),
     ],
     ids=["64-bit kernels", "hardly any", "no 64-bit op", "on a CPU", "nothing known"],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.input_costs import exposed_input
+from tflint_gpu.checks.input_costs import exposed_input, negligible, restarted
 from tflint_gpu.checks.verdicts import by_experiment, place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 
@@ -26,6 +26,8 @@ class InputBoundStep(Check):
         cached = evidence.experiment("cached-batch")
         judged = by_experiment(cached)
         place = place_of(evidence)
+        if restarted(evidence) or negligible(evidence):
+            return
         if typical < self.options["warning"] or copying > waiting:
             return  # where copies are the larger part, h2d-transfer-bound tells what to do about them
         if judged is not None and judged.verdict is Verdict.REFUTED:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import inputs_of, layers_of
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.op_time import loop_figures, loops_of
+from tflint_gpu.checks.op_time import loop_figures, loop_on_cpu, loops_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loops_in_step, loudest, slices_by
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
@@ -170,7 +170,7 @@ def _without_gpu(loops: list[GraphLoop], evidence: Evidence) -> Judgement | None
     share = share_of_step(sum(times), evidence) if times else None
     if share is None:
         return None
-    return replace(weigh(share, "loop_share", "", *loop_figures(loops)), impact=None)
+    return replace(loop_on_cpu(share, "", loops), impact=None)
 
 
 def on_cpu(call: Call) -> bool:

@@ -112,7 +112,7 @@ class Float64Compute(Check):
         if not typed:
             return None
         wide = sum(placed.count for placed in typed if any("float64" in dtype for dtype in placed.dtypes))
-        return None if wide else Judgement(Verdict.REFUTED, (Measure("float64_ops", 0),))
+        return Judgement(Verdict.UNMEASURED if wide else Verdict.REFUTED, (Measure("float64_ops", wide),))
 
 
 def is_float64(value: Value | None) -> bool:

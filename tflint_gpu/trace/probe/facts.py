@@ -229,7 +229,8 @@ def device_details(tf, device):
 
 def model_facts(run):
     """Return what a judge may ask about models, precision and the step; every fact may be missing."""
-    found = {"retraced": sum(each.late for each in run.functions.records.values())}
+    found = {"input_restarted": True} if run.input_restarted else {}
+    found["retraced"] = sum(each.late for each in run.functions.records.values())
     if run.keras.models:
         model = run.keras.models[-1]
         for name, read in (

@@ -152,7 +152,10 @@ class FunctionWatch:
 
     def _fresh(self, value):
         source = getattr(value, "_tflint_gpu_source", None)
-        return value if source is None else iter(source)
+        if source is None:
+            return value
+        self.run.input_restarted = True
+        return iter(source)
 
     def _traced_call(self, original, function, record, args, kwargs, outermost):
         before = tracings(function)

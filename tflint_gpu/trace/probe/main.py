@@ -56,6 +56,8 @@ class Run:
         self.window_at = [None, None]
         self.steps_per_execution = 1
         self.recording = False
+        #: Whether a repeated call was given a new iterator each time, which it would not have got of the script.
+        self.input_restarted = False
         self.finishing = threading.Lock()
 
     def install(self):
