@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -99,3 +100,17 @@ def test_input_that_the_trace_began_anew_for_each_step_stays_unmeasured() -> Non
     assert judged is not None
     assert judged.verdict is Verdict.UNMEASURED
     assert judged.reason
+
+
+def test_a_gain_beyond_what_input_takes_is_not_its_own() -> None:
+    """One cached batch has one shape: what is gained may be traces and compilations that it spares."""
+    cached = WhatIf("cached-batch", 100.0, 1000.0, 10.0, 3, 0.1, 9.0, 11.0)
+    short = PythonInput("generator", "rows", 4.0, 20)
+    evidence = evidence_of(1000.0, buckets={"input_wait": 10.0}, what_if=(cached,), python_input=(short,))
+    judged = judge_input(evidence, 1.0)
+    assert judged is not None
+    assert judged.measures[0].value == 0.01
+    busy = evidence_of(1000.0, what_if=(cached,), python_input=(replace(short, ms_per_step=950.0),))
+    judged = judge_input(busy, 1.0)
+    assert judged is not None
+    assert judged.measures[0].value == 0.9

@@ -37,8 +37,9 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     """Judge a cause that makes `part` (0..1) of the input's cost; None where the trace measured no input.
 
     Of `measures`, the first in milliseconds is the cause's own time per step. The run with one cached batch
-    decides where it was made: input that gains nothing when it is free costs nothing. Without it the wait for
-    input counts, of which no cause takes more than its own time.
+    decides where it was made: input that gains nothing when it is free costs nothing, and a gain beyond what was
+    seen of the input comes from elsewhere: one batch has one shape, which needs no new trace. Without that run the
+    wait for input counts, of which no cause takes more than its own time.
     """
     if restarted(evidence):
         reason = "the script's one call was repeated, and each repetition began its input anew"
@@ -51,7 +52,8 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
         judged = Judgement(Verdict.REFUTED, (*whole.measures, *measures))
     elif whole is not None and cached is not None:
         figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
-        judged = weigh(cached.saved_share * part, "input_share", "what-if: cached batch", *figures)
+        share = min(cached.saved_share, input_bound(evidence)) * part
+        judged = weigh(share, "input_share", "what-if: cached batch", *figures)
     elif waiting is not None:
         own = share_of_step(spent, evidence)
         share = waiting * part if own is None else min(waiting * part, own)
@@ -59,6 +61,19 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     else:
         return None
     return without_gpu(judged, evidence, spent or 0.0)
+
+
+def input_bound(evidence: Evidence) -> float:
+    """Return the largest share of the step that input can cost: the wait for it, or what its threads work.
+
+    Work counts where cores are shared: a CPU's step is slowed down by the threads that make its batches.
+    """
+    stages = sum(stage.self_ms for stage in evidence.pipelines)
+    python = sum(source.ms_per_step for source in evidence.python_input)
+    works = share_of_step(max(stages, python), evidence) or 0.0
+    if not evidence.pipelines and not evidence.python_input:
+        return 1.0
+    return max(works, evidence.share("input_wait") or 0.0, evidence.share("host_to_device") or 0.0)
 
 
 def exposed_input(evidence: Evidence) -> tuple[float, float]:

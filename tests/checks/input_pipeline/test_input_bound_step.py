@@ -118,3 +118,17 @@ def test_on_a_cpu_a_short_wait_of_a_short_step_is_none(rule: Rule) -> None:
 
 def test_input_that_the_trace_began_anew_for_each_step_says_nothing(rule: Rule) -> None:
     assert observed(rule, waiting(0.8, facts={"input_restarted": True})) == []
+
+
+def test_a_cached_batch_within_the_noise_leaves_a_remark(rule: Rule) -> None:
+    cached = WhatIf("cached-batch", 5.0, 10.0, 2.0, 3, 0.6, 0.8, 5.0)
+
+    (finding,) = observed(rule, waiting(0.6, what_if=(cached,)))
+    assert finding.severity is Severity.INFO
+
+
+def test_waits_of_short_steps_among_long_ones_are_no_share_of_the_whole(rule: Rule) -> None:
+    evidence = waiting(0.6)
+    slow = Step(2000.0, 1990.0, 1990.0, {"device_compute": 2000.0})
+
+    assert observed(rule, replace(evidence, steps=(*evidence.steps, slow))) == []
