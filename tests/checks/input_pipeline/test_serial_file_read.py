@@ -110,7 +110,7 @@ def test_validation_is_info(analyse: Analyse) -> None:
     [
         ("files.interleave(tf.data.TFRecordDataset).map(parse, auto)", "safe"),
         ("tf.data.TFRecordDataset(names).map(parse, auto)", "unsafe"),
-        ("files.flat_map(tf.data.TFRecordDataset).map(parse, auto)", None),
+        ("files.flat_map(tf.data.TFRecordDataset).map(parse, auto)", "unsafe"),
     ],
 )
 def test_fix_is_safe_where_order_stays(analyse: Analyse, pipeline: str, safety: str | None) -> None:

@@ -10,13 +10,14 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.environment.per_batch_callback_work import profiles_long
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import Call, Const
+from tflint_gpu.findings import Finding, Fix, Severity
+from tflint_gpu.program.values import Call, Const, constant
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.context import Context
-    from tflint_gpu.program.views import Program
+    from tflint_gpu.program.views import Program, Setting
     from tflint_gpu.trace.evidence import Evidence
 
 _PLACEMENT = ("tf.debugging.set_log_device_placement", "tf.config.experimental.set_log_device_placement")
@@ -46,6 +47,9 @@ _VALUE_ASSERTIONS = tuple(
 
 #: A module and a level above 0, as in ``executor=2``: level 0 switches logging off, a bare number is ignored.
 _LOGS = re.compile(r"=\s*[1-9]")
+
+
+_SOFT = "a default that the user may override switches it on"
 
 
 class DebugInstrumentationOn(Check):
@@ -95,6 +99,7 @@ class DebugInstrumentationOn(Check):
                     "Every eager op and every new graph now prints its device, and the GPU waits for the console. "
                     "Remove it after the check.",
                     severity=Severity.INFO if value.soft else self.severity,
+                    fix=_SOFT if value.soft else self._drop(call.location),
                 )
         for call in program.calls_to(_NUMERICS, _DUMPS):
             if _sure(call.context):
@@ -102,7 +107,11 @@ class DebugInstrumentationOn(Check):
                     call,
                     "Every tensor of every step is now checked or dumped on the host, and the GPU waits for it. "
                     "Remove it after debugging.",
+                    fix=self._drop(call.location),
                 )
+
+    def _drop(self, place: Location, *, safety: str = "safe") -> Fix:
+        return self.change("drop-statement", place, "remove the line", safety=safety)
 
     def _settings(self, program: Program) -> Iterator[Finding]:
         for setting in program.settings:
@@ -116,7 +125,16 @@ class DebugInstrumentationOn(Check):
                     message,
                     severity=Severity.INFO if value.soft else self.severity,
                     qualname=setting.qualname,
+                    fix=self._unset(setting),
                 )
+
+    def _unset(self, setting: Setting) -> Fix | str:
+        value = constant(setting.value)
+        if isinstance(setting.value, Const) and setting.value.soft:
+            return _SOFT
+        if setting.name.endswith("XLA_FLAGS") and len(str(value).split()) > 1:
+            return "the variable holds other flags too; take --xla_dump_to out by hand"
+        return self._drop(setting.location)
 
     def _in_step(self, program: Program) -> Iterator[Finding]:
         if not program.target.on_tensorflow:
@@ -127,6 +145,7 @@ class DebugInstrumentationOn(Check):
                     call,
                     "tf.print copies its tensors to the host in every step and keeps XLA off. Remove it, or print "
                     "every few hundred steps.",
+                    fix=self._drop(call.location, safety="unsafe"),
                 )
         for call in program.calls_to(*_VALUE_ASSERTIONS):
             if _in_traced_step(call, program):
@@ -135,6 +154,7 @@ class DebugInstrumentationOn(Check):
                     "This assertion is evaluated and read by the host in every step. Check the data once, outside "
                     "the step, instead.",
                     severity=Severity.INFO,
+                    fix="whether the data can be trusted without the assertion is not in the code",
                 )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Related, Severity
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.context import Activation, Guard, Loop, Region
 from tflint_gpu.program.values import Call, Const, constant, is_true
@@ -81,6 +81,7 @@ class PerBatchCallbackWork(Check):
                     f"This saves the model every {every.value} batches while the GPU waits for the file. "
                     'Use save_freq="epoch" or a larger number.',
                     severity=self.severity if often else Severity.INFO,
+                    fix=_seldom(call, ("save_freq", '"epoch"')),
                 )
         for call in program.calls_to("keras.callbacks.TensorBoard"):
             yield from self._board(call)
@@ -133,6 +134,7 @@ class PerBatchCallbackWork(Check):
                 "TensorBoard copies all weights to the host for histograms"
                 f"{' and more' if loud else ''}, and the GPU waits. Set histogram_freq=0, or do it seldom.",
                 severity=self.severity if loud else Severity.INFO,
+                fix=_seldom(call, ("histogram_freq", "0"), *[("update_freq", '"epoch"')] * every_batch),
             )
         elif every_batch:
             yield self.at(
@@ -140,6 +142,7 @@ class PerBatchCallbackWork(Check):
                 "TensorBoard writes after every batch, and the GPU waits for it. "
                 'Use update_freq="epoch" or a few hundred.',
                 severity=Severity.INFO,
+                fix=_seldom(call, ("update_freq", '"epoch"')),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -169,6 +172,17 @@ def profiles_long(call: Call) -> bool:
     if not isinstance(ends, (tuple, list)) or len(ends) != 2 or not all(isinstance(end, int) for end in ends):
         return False
     return bool(ends[1] - ends[0] > 100)
+
+
+def _seldom(call: Call, *settings: tuple[str, str]) -> Fix | str:
+    """Return the fix that gives arguments of a callback other values, where they are literal."""
+    if any(isinstance(value := call.argument(name), Const) and value.soft for name, _ in settings):
+        return "a default that the user may override says how often"
+    changes = tuple(
+        Change("rewrite", call.place_of(name), (("literal", "yes"), ("text", value))) for name, value in settings
+    )
+    title = ", ".join(f"{name}={value}" for name, value in settings)
+    return Fix("unsafe", f"say {title}", changes)
 
 
 def _is_count(value: object) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.blockers import blockers
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import (
     adapts,
+    contains,
     drives_environment,
     function_of_tape,
     judge_eager,
@@ -15,11 +17,12 @@ from tflint_gpu.checks.loops import (
     simulates,
     span,
 )
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.context import Loop
 from tflint_gpu.program.values import Items, Produced, Value, is_true
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.context import Activation
     from tflint_gpu.program.views import Program, Step
     from tflint_gpu.trace.evidence import Evidence
 
@@ -38,30 +41,41 @@ class EagerTrainStep(Check):
             is_true(call.argument("run_eagerly", 0)) for call in program.calls_to(*_SWITCHES)
         ):
             return
-        seen = set()
         compiled = {step.apply.location for step in program.steps if "graph" in step.apply.context.regions}
         adapting = {step.apply.module.path for step in program.steps if learns_to_learn(step)}
-        for step in program.steps:
-            if step.loop is None or not _by_hand(step) or _of_layer_alone(step, program):
-                continue
-            function = function_of_tape(step)
-            start = function.function.location if function else step.loop.location
-            if start in seen:
-                continue
-            seen.add(start)
-            related = (Related(step.loop.location, "this loop drives it"),) if function else ()
+        for step, loop, function in steps_by_hand(program):
+            start = function.function.location if function else loop.location
+            related = (Related(loop.location, "this loop drives it"),) if function else ()
             yield self.at(
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
                 "Put the whole step into a tf.function.",
                 severity=self._severity(
                     step,
-                    step.loop,
+                    loop,
                     simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
                 ),
                 qualname=function.function.qualname if function else step.apply.qualname,
                 related=related,
+                fix=self._fix(step, function, program),
             )
+
+    def _fix(self, step: Step, function: Activation | None, program: Program) -> Fix | str:
+        if function is None:
+            return "the step is no function of its own; move tape, gradients and update into one"
+        if not contains(function.function.location, step.apply.location):
+            return "tape and update stand in two functions"
+        found = blockers(function.function, program)
+        if found:
+            more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+            return f"line {found[0].location.line} would not survive tracing: {found[0].reason}{more}"
+        return self.change(
+            "decorate",
+            function.function.location,
+            "decorate the step with @tf.function",
+            safety="unsafe",
+            decorator="{tensorflow.function}",
+        )
 
     def _severity(self, step: Step, loop: Loop, chosen: bool) -> Severity:
         """Lower the voice where eager control flow is the method or a switch's choice, or trains a picture."""
@@ -72,6 +86,19 @@ class EagerTrainStep(Check):
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the ops that Python executed one by one in each step."""
         return judge_eager(evidence)
+
+
+def steps_by_hand(program: Program) -> Iterator[tuple[Step, Loop, Activation | None]]:
+    """Yield each step that Python drives op by op, its loop, and the function that holds its tape, if one does."""
+    seen = set()
+    for step in program.steps:
+        if step.loop is None or not _by_hand(step) or _of_layer_alone(step, program):
+            continue
+        function = function_of_tape(step)
+        start = function.function.location if function else step.loop.location
+        if start not in seen:
+            seen.add(start)
+            yield step, step.loop, function
 
 
 def _by_hand(step: Step) -> bool:

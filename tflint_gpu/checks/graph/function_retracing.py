@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import changes_every_round, epoch_functions, is_memoised
+from tflint_gpu.checks.scalars import why_no_tensor
 from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import share_of_mean_step, share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.context import Guard, Loop
 from tflint_gpu.program.values import Call, Function, GraphFunction
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
+    from tflint_gpu.program.target import Target
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence, TracedFunction
 
@@ -48,29 +51,43 @@ class FunctionRetracing(Check):
                     # One trace for the many steps of an epoch is seldom what the GPU waits for most.
                     severity=Severity.INFO if reused else None,
                     related=(Related(loop.location, "this loop makes it again and again"),),
+                    fix=self.change(
+                        "hoist", function.made.location, "make it before the loop", places=(loop.location,)
+                    ),
                     name=_name_of(function),
                 )
                 continue
-            yield from self._arguments(function, epoch=function.made in epochs)
-            yield from self._shapes(function)
+            yield from self._arguments(function, program, epoch=function.made in epochs)
+            yield from self._shapes(function, program.target)
 
-    def _arguments(self, function: GraphFunction, *, epoch: bool) -> Iterator[Finding]:
+    def _arguments(self, function: GraphFunction, program: Program, *, epoch: bool) -> Iterator[Finding]:
         if "input_signature" in function.options:
             return
         for call in function.calls:
-            for key in _changing_numbers(call):
+            keys = list(_changing_numbers(call))
+            for key in keys:
                 yield self.at(
-                    call.place_of(key) if isinstance(key, str) else call.place_of("", key),
+                    _place_of(call, key),
                     "A Python number that changes with every call makes tf.function trace a new graph each time: "
                     "pass tf.constant(...) or a tensor.",
                     severity=Severity.INFO if epoch else self.severity,
                     qualname=call.qualname,
                     name=_name_of(function),
                     related=(Related(function.made.location, "the function that is traced again"),),
+                    fix=self._as_tensors(function, call, keys, program),
                 )
                 break
 
-    def _shapes(self, function: GraphFunction) -> Iterator[Finding]:
+    def _as_tensors(
+        self, function: GraphFunction, call: Call, keys: list[int | str], program: Program
+    ) -> Fix | str:
+        if any((why := why_no_tensor(function, call, key, program)) for key in keys):
+            return why
+        text = (("text", "{tensorflow.constant}($)"),)
+        changes = tuple(Change("rewrite", _place_of(call, key), text) for key in keys)
+        return Fix("safe", "pass a tensor", changes)
+
+    def _shapes(self, function: GraphFunction, target: Target) -> Iterator[Finding]:
         """Yield a function that is fed batches of changing length; compiled ones are xla-shape-churn's."""
         if function.jit or any(option in function.options for option in _SHAPE_OPTIONS):
             return
@@ -84,6 +101,13 @@ class FunctionRetracing(Check):
                 "Add reduce_retracing=True or pad to a fixed length.",
                 name=_name_of(function),
                 related=(Related(stage.location, "batches of changing length are made here"),),
+                fix=self.change(
+                    "add-option",
+                    function.made.location,
+                    f"pass {_relaxed(target)}=True",
+                    name=_relaxed(target),
+                    value="True",
+                ),
             )
             return
 
@@ -105,6 +129,15 @@ class FunctionRetracing(Check):
         # The bucket is exact where the window saw a trace; between rare ones only the whole run's figure is left.
         share = building or timed or 0.0
         return weigh(share, "tracing_share", "trace: tracing and building graphs", *figures)
+
+
+def _relaxed(target: Target) -> str:
+    """Return what the option is called that makes a function general in its shapes."""
+    return "reduce_retracing" if target.tensorflow >= (2, 9) else "experimental_relax_shapes"
+
+
+def _place_of(call: Call, key: int | str) -> Location:
+    return call.place_of(key) if isinstance(key, str) else call.place_of("", key)
 
 
 def _made_anew(function: GraphFunction) -> tuple[Loop, bool] | None:

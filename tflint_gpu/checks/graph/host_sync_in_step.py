@@ -53,6 +53,14 @@ class HostSyncInStep(Check):
                     "Keep the tensor; read it every 100 steps or once an epoch.",
                     severity=severity,
                     related=related,
+                    fix=self.change(
+                        "every-nth-round",
+                        call.location,
+                        "do it every 100 rounds",
+                        safety="unsafe",
+                        places=(loop.location,),
+                        rounds="100",
+                    ),
                 )
 
         yield from self._summaries(program)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.blockers import blockers_inside, blockers_under_keras
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import judge_eager
-from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import Call, Const, Value, constant
+from tflint_gpu.checks.pipelines import all_stages
+from tflint_gpu.findings import Finding, Fix, Severity
+from tflint_gpu.program.values import Call, Const, Function, Value, constant
+from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
+    from tflint_gpu.checks.blockers import Blocker
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -38,6 +42,7 @@ class RunEagerlyEnabled(Check):
                     "the GPU waits between kernels. Remove it.",
                     severity=Severity.INFO if value.soft else self.severity,
                     qualname=call.qualname,
+                    fix=self._compiled(call, value, program),
                     kind="step",
                 )
         for call in program.calls_to(_ASSIGNED, *_SWITCHES):
@@ -51,6 +56,7 @@ class RunEagerlyEnabled(Check):
                 "This makes every tf.function and fit run op by op from Python: the GPU waits between kernels. "
                 "Remove it outside debugging.",
                 severity=self._severity(program, soft=value.soft),
+                fix=self._removed(call, value, program),
                 kind="step",
             )
         for call in program.calls_to(_DATA_DEBUG):
@@ -60,8 +66,39 @@ class RunEagerlyEnabled(Check):
                     "tf.data's debug mode runs every transformation eagerly and one at a time: "
                     "the GPU waits for input. Remove it.",
                     severity=self._severity(program, soft=False),
+                    fix=self._without_debug_mode(call, program),
                     kind="data",
                 )
+
+    def _compiled(self, call: Call, value: Const, program: Program) -> Fix | str:
+        """Return the fix for the argument of ``compile``."""
+        why = _why_kept(call, value) or _needs_python(call.receiver, program)
+        return why or self.change("drop-arguments", call.location, "drop run_eagerly=True", names="run_eagerly")
+
+    def _removed(self, call: Call, value: Const, program: Program) -> Fix | str:
+        """Return the fix for a switch; the global one is for every model and graph function."""
+        models = (
+            [call.receiver] if call.callee == _ASSIGNED else [model for model in program.models if model.trained]
+        )
+        needs = (_needs_python(model, program) for model in models)
+        why = _why_kept(call, value) or next(filter(None, needs), "")
+        if not why and not models:
+            why = "which code the switch is for is not known"
+        return why or self.change("drop-statement", call.location, "remove the line")
+
+    def _without_debug_mode(self, call: Call, program: Program) -> Fix | str:
+        functions = [
+            stage.function
+            for pipeline in program.pipelines
+            for stage, _ in all_stages(pipeline.dataset)
+            if stage.function is not None
+        ]
+        known = [function for function in functions if isinstance(function, Function)]
+        if len(known) < len(functions):
+            return "not all functions of the pipeline are known"
+        found = [blocker for function in known for blocker in blockers_inside(function, program)]
+        why = _why_kept(call, None) or (_told(found[0]) if found else "")
+        return why or self.change("drop-statement", call.location, "remove the line")
 
     def _severity(self, program: Program, *, soft: bool) -> Severity:
         if soft:
@@ -71,6 +108,25 @@ class RunEagerlyEnabled(Check):
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the ops that Python executed one by one; the mode of tf.data leaves no such mark."""
         return judge_eager(evidence) if finding.detail.get("kind") == "step" else None
+
+
+def _why_kept(call: Call, value: Const | None) -> str:
+    """Return why the switch itself is to be left alone, "" where it may go."""
+    if value is not None and value.soft:
+        return "a default that the user may override switches it on"
+    return "a branch decides whether it is switched on" if call.context.all_guards else ""
+
+
+def _needs_python(model: object, program: Program) -> str:
+    """Return why `model` has to run op by op, "" where it has not."""
+    if not isinstance(model, Model):
+        return "the model is not known"
+    found = blockers_under_keras(program, model)
+    return _told(found[0]) if found else ""
+
+
+def _told(blocker: Blocker) -> str:
+    return f"line {blocker.location.line} needs Python: {blocker.reason}"
 
 
 def _set_back(call: Call, program: Program) -> bool:

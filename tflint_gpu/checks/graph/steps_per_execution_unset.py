@@ -57,6 +57,14 @@ class StepsPerExecutionUnset(Check):
                 "Steps of this small model are shorter than starting them from Python, and the GPU waits for each "
                 "start. Try steps_per_execution=16.",
                 related=(Related(run.location, "trained here"),),
+                fix=self.change(
+                    "add-argument",
+                    compiled.location,
+                    "pass steps_per_execution=16",
+                    safety="unsafe",
+                    name="steps_per_execution",
+                    value="16",
+                ),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

@@ -9,12 +9,13 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.graph.jit_silently_disabled import WITHOUT_JIT
 from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import by_experiment
-from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.findings import Finding, Fix, Severity, Verdict
 from tflint_gpu.program.context import Region
 from tflint_gpu.program.values import Call, Const, GraphFunction
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -49,6 +50,7 @@ class XlaOff(Check):
                     "Try jit_compile=True and measure.",
                     severity=severity,
                     qualname=call.qualname,
+                    fix=self._compiled(call, program),
                 )
         for call in program.calls_to("tf.config.optimizer.set_jit"):
             value = call.argument("enabled")
@@ -57,8 +59,31 @@ class XlaOff(Check):
                     call,
                     "XLA's auto-clustering is switched off here: small kernels stay apart, each with its own "
                     "launch. Try True and measure.",
+                    fix=self._rewritten(call.place_of("enabled", 0)),
                 )
         yield from self._steps(program)
+
+    def _compiled(self, call: Call, program: Program) -> Fix | str:
+        """Keras 3 decides well by itself; Keras 2 has to be told."""
+        value = call.argument("jit_compile")
+        if isinstance(value, Const) and value.soft:
+            return "a default that the user may override switches XLA off"
+        if value is None:
+            return self._asked(call.location)
+        if program.target.legacy_keras:
+            return self._rewritten(call.place_of("jit_compile"))
+        title = "leave jit_compile to Keras, which uses XLA where it can"
+        return self.change("drop-arguments", call.location, title, safety="unsafe", names="jit_compile")
+
+    def _rewritten(self, place: Location) -> Fix:
+        return self.change(
+            "rewrite", place, "say True instead of False", safety="unsafe", text="True", literal="yes"
+        )
+
+    def _asked(self, place: Location) -> Fix:
+        return self.change(
+            "add-option", place, "pass jit_compile=True", safety="unsafe", name="jit_compile", value="True"
+        )
 
     def _compile(self, call: Call, program: Program) -> Severity | None:
         model, value = call.receiver, call.argument("jit_compile")
@@ -89,6 +114,9 @@ class XlaOff(Check):
                 "This training step is not compiled by XLA, which would fuse small kernels and save launches. "
                 "Try jit_compile=True and measure.",
                 severity=Severity.INFO if off else Severity.HINT,
+                fix=self._rewritten(function.made.place_of("jit_compile"))
+                if "jit_compile" in function.options
+                else self._asked(function.made.location),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.map_functions import is_random, random_layers, spoken
 from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class CacheAfterRandom(Check):
             if stage.op == "map" and drawn is not None:
                 severity = Severity.INFO if once or stage.conditional else Severity.ERROR
                 message = _RANDOM.format(name=spoken(drawn))
-                yield self._at(cache, message, severity, stage)
+                yield self._at(cache, message, severity, stage, self._above(cache, stage, earlier))
                 return
         if once or any(stage.op in ("shuffle", "shuffle_and_repeat") for stage in later):
             return
@@ -57,15 +57,23 @@ class CacheAfterRandom(Check):
                 # Behind a shuffle, take and skip part the samples anew each epoch: the cache fixes the parts too.
                 parts = any(other.op in ("take", "skip", "shard") for other in earlier[place:])
                 severity = Severity.INFO if stage.conditional or parts else Severity.WARNING
-                yield self._at(cache, _ORDER, severity, stage)
+                yield self._at(cache, _ORDER, severity, stage, self._above(cache, stage, earlier))
                 return
             if stage.op in DIRECTORY_LOADERS and literal(stage.call.argument("shuffle")) is not False:
-                yield self._at(cache, _LOADER.format(op=stage.op), Severity.INFO, stage)
+                fix = "the loader shuffles by itself; pass shuffle=False there and shuffle behind the cache"
+                yield self._at(cache, _LOADER.format(op=stage.op), Severity.INFO, stage, fix)
                 return
 
-    def _at(self, cache: Stage, message: str, severity: Severity, cause: Stage) -> Finding:
+    def _above(self, cache: Stage, cause: Stage, earlier: tuple[Stage, ...]) -> Fix | str:
+        """Return the fix that puts the cache above what differs, where nothing stands between the two."""
+        if cause is not earlier[-1] or cause.conditional or cause.location.path != cache.location.path:
+            return f"other stages stand between {cause.op} and cache"
+        title = f"cache before {cause.op}"
+        return self.change("swap-methods", cache.location, title, safety="unsafe", places=(cause.location,))
+
+    def _at(self, cache: Stage, message: str, severity: Severity, cause: Stage, fix: Fix | str) -> Finding:
         related = (Related(cause.location, "this differs in every epoch"),)
-        return self.at(cache.call, message, severity=severity, related=related)
+        return self.at(cache.call, message, severity=severity, related=related, fix=fix)
 
 
 def _augments(call: Call, target: Target) -> bool:

@@ -10,7 +10,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import callable_function, generator_function, is_pydataset
 from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Call, Function, Instance, options_of
 
 if TYPE_CHECKING:
@@ -68,8 +68,15 @@ class GeneratorOverArrays(Check):
             severity=Severity.INFO if from_arrays.rows else Severity.WARNING,
             qualname=call.qualname,
             related=tuple(related),
+            fix=self._fix(call),
             names=(function.name,) if function else (),
         )
+
+    def _fix(self, call: Call) -> Fix | str:
+        if call.callee != "tf.data.Dataset.from_generator":
+            return "arrays passed to fit() are shuffled and batched by its own arguments; set those too"
+        title = "use from_tensor_slices, which copies the arrays and keeps their types"
+        return self.change("slices-of-arrays", call.location, title, safety="unsafe")
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The time that each step spends in that Python code, and what input costs as a whole, decide."""

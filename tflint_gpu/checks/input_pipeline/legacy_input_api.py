@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.generators import generator_function, image_flow
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.checks.successors import METHODS, TRANSFORMATIONS, WORKERS
+from tflint_gpu.findings import Finding, Fix, Severity
 from tflint_gpu.program.values import Const, Produced, options_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ _FAMILIES = {
 
 _GRAPH_MODE = ("tf.compat.v1.disable_eager_execution", "tf.compat.v1.disable_v2_behavior")
 _IMAGES = "keras.preprocessing.image.ImageDataGenerator"
-_WORKERS = ("workers", "use_multiprocessing", "max_queue_size")
 _GONE = "{argument} left {method}() with Keras 3, where this call fails. Give it to a PyDataset, or drop it."
 
 
@@ -59,7 +59,7 @@ class LegacyInputApi(Check):
 
     needles: ClassVar[tuple[str, ...]] = (
         *("_generator", "ImageDataGenerator", "data.experimental", "_iterator", "feed_dict", "estimator"),
-        *("contrib", "input_producer", "queue_runners", "disable_eager", "disable_v2", "compat.v1", *_WORKERS),
+        *("contrib", "input_producer", "queue_runners", "disable_eager", "disable_v2", "compat.v1", *WORKERS),
     )
 
     def find(self, program: Program) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ class LegacyInputApi(Check):
                 continue
             old, new = call.callee.rpartition(".")[2], REPLACED.get(call.callee)
             if new is not None:
-                yield self.at(call, _OLD.format(old=f"{old}()", new=new))
+                yield self.at(call, _OLD.format(old=f"{old}()", new=new), fix=self._renewed(call, program.target))
             elif call.callee.endswith("Session().run") and "feed_dict" in call.kwargs and call.context.loops:
                 yield self.at(call, _SESSION.format(old="feed_dict", new="Use a tf.data pipeline and fit()"))
             else:
@@ -113,14 +113,59 @@ class LegacyInputApi(Check):
         known = target.source not in ("newest known", "installed")
         for call in program.calls_to("keras.Model.fit", "keras.Model.evaluate", "keras.Model.predict"):
             method = call.callee.rpartition(".")[2]
-            given = next((name for name in _WORKERS if name in call.kwargs), None)
+            given = next((name for name in WORKERS if name in call.kwargs), None)
             if given is not None and not (method == "fit" and _told_of_workers(call)):
                 yield self.at(
                     call.place_of(given),
                     _GONE.format(argument=given, method=method),
                     severity=Severity.INFO if known else Severity.HINT,
                     qualname=call.qualname,
+                    fix=self._without_workers(call),
                 )
+
+    def _without_workers(self, call: Call) -> Fix:
+        names = [name for name in WORKERS if name in call.kwargs]
+        return self.change(
+            "drop-arguments", call.location, f"drop {', '.join(names)}", safety="unsafe", names=",".join(names)
+        )
+
+    def _renewed(self, call: Call, target: Target) -> Fix | str:
+        """Return the call by its new name; the same arguments mean the same there, but for those of the queue."""
+        old = call.callee.rpartition(".")[2]
+        if old in METHODS and target.tensorflow >= (2, 1):
+            return self._renamed(call, *METHODS[old], () if target.legacy_keras else WORKERS)
+        new = TRANSFORMATIONS.get(call.callee)
+        if new is None:
+            return "what comes instead is not called in the same way"
+        methods, safety = new.methods, new.safety
+        if old == "parallel_interleave" and (sloppy := call.argument("sloppy", 3)) is not None:
+            if not isinstance(sloppy, Const) or sloppy.soft:
+                return "whether order matters is decided elsewhere"
+            methods = methods.replace(")", f", deterministic={not sloppy.value})")
+        if old == "shuffle_and_repeat" and call.argument("seed", 2) is not None:
+            safety = "unsafe"
+        return self.change(
+            "apply-as-methods",
+            call.location,
+            "write the methods that do the same",
+            safety=safety,
+            positions=",".join(new.positions),
+            methods=methods,
+            gone=",".join(new.gone),
+        )
+
+    def _renamed(self, call: Call, name: str, positions: tuple[str, ...], gone: tuple[str, ...]) -> Fix:
+        given = [argument for argument in gone if argument in call.kwargs]
+        return self.change(
+            "rename-call",
+            call.location,
+            f"call {name}()" + (f", without {', '.join(given)}" if given else ""),
+            safety="unsafe" if given else "safe",
+            name=name,
+            positions=",".join(positions),
+            renames="generator:x",
+            gone=",".join(gone),
+        )
 
     def _spellings(self, program: Program) -> Iterator[Finding]:
         for call in program.calls:
@@ -135,6 +180,12 @@ class LegacyInputApi(Check):
                         "Write tf.data.AUTOTUNE.",
                         severity=Severity.HINT,
                         qualname=call.qualname,
+                        fix=self.change(
+                            "rewrite",
+                            call.module.location(value),
+                            "write tf.data.AUTOTUNE",
+                            text="{tensorflow.data.AUTOTUNE}",
+                        ),
                     )
 
 

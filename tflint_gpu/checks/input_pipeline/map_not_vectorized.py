@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, part_of, stages_of
 from tflint_gpu.checks.pipelines import training_pipelines
-from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.findings import Finding, Fix, Severity
 from tflint_gpu.program.values import Call, Function, GraphFunction, Partial, Stage
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ _ELEMENTWISE = frozenset(
     )
 )  # fmt: skip
 
+#: Those among them that know no axis.
+_ANY_RANK = _ELEMENTWISE - {"tf.one_hot", "tf.stack", "tf.constant"}
+
 #: Between a map and its batch these leave what the map made as it is.
 _BETWEEN = ("shuffle", "repeat", "take", "skip", "prefetch", "cache")
 
@@ -63,7 +67,19 @@ class MapNotVectorized(Check):
                     f"This map runs once for every element, and {does}: calling it costs more than its work while "
                     "the GPU waits. Batch first, then map.",
                     severity=self.severity if parser else Severity.HINT,
+                    fix=self._batch_first(pipeline, index, stage, work),
                 )
+
+    def _batch_first(self, pipeline: Pipeline, index: int, stage: Stage, work: list[Call]) -> Fix | str:
+        """Return the fix that lets map and batch change places, where the function says the same of a batch."""
+        batch = pipeline.stages[index + 1]
+        if batch.op != "batch" or batch.location.path != stage.location.path:
+            return "other stages stand between map and batch"
+        if any(call.callee not in _ANY_RANK for call in work) or _picks(stage):
+            return "the function has to be read for axes and ranks first"
+        return self.change(
+            "swap-methods", batch.location, "batch first, then map", safety="unsafe", places=(stage.location,)
+        )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by this map's part of what input costs."""
@@ -82,6 +98,14 @@ def _then_batched(pipeline: Pipeline, index: int) -> bool:
         if stage.op not in _BETWEEN:
             return False
     return False
+
+
+def _picks(stage: Stage) -> bool:
+    """Say whether the text of the function picks elements by index, which means another axis in a batch."""
+    function = stage.function
+    if not isinstance(function, Function):
+        return True
+    return any(isinstance(part, ast.Subscript) for part in ast.walk(function.node))
 
 
 def _on_batches(call: Call) -> bool:

@@ -47,6 +47,13 @@ class MissingCache(Check):
                     stage.call,
                     "Every epoch does this work again with the same result, and the GPU may wait for it. "
                     "If the result fits, add .cache() after it, before shuffle and augmentation.",
+                    fix=self.change(
+                        "append-method",
+                        stage.location,
+                        "append .cache(), which keeps the result in memory",
+                        safety="unsafe",
+                        method="cache",
+                    ),
                 )
             elif (decoder := _decoded_to_crop(pipeline)) is not None:
                 call, stage = decoder

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import AHEAD, rewritten, without_gpu
-from tflint_gpu.checks.pipelines import fused_batch, injects_prefetch, last_working, runs_ahead
+from tflint_gpu.checks.pipelines import BATCHES, PASSING, fused_batch, injects_prefetch, last_working, runs_ahead
 from tflint_gpu.checks.verdicts import weigh
-from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Stage
@@ -24,6 +24,9 @@ _INJECTED = (
 _FUSED = "map and {op}() are fused and make one batch ahead; steps that vary still wait. Append {call}."
 #: Stages of the runtime that hand on what comes, without work of their own.
 _HANDS_ON = ("FiniteRepeat", "ForeverRepeat", "FiniteTake", "Take", "FiniteSkip", "Options", "AssertCardinality")
+
+#: Stages so cheap that a prefetch in front of them hides nothing that one behind them does not.
+_CHEAP = BATCHES | PASSING | {"shuffle", "cache"}
 
 _CALL = ".prefetch(tf.data.AUTOTUNE)"
 
@@ -64,17 +67,18 @@ class MissingPrefetch(Check):
             message,
             severity=severity,
             related=(Related(run.location, "this loop draws from it"),),
-            fix=self._fix(last),
+            fix=self._fix(pipeline, program),
             injected=injected,
         )
 
-    def _fix(self, last: Stage) -> Fix:
-        return self.change(
-            "append-method",
-            last.location,
-            f"append {_CALL}",
-            method="prefetch",
-            argument="{tensorflow.data.AUTOTUNE}",
+    def _fix(self, pipeline: Pipeline, program: Program) -> Fix:
+        parameters = (("argument", "{tensorflow.data.AUTOTUNE}"), ("method", "prefetch"))
+        append = Change("append-method", pipeline.dataset.last.location, parameters)
+        early = _early_prefetch(pipeline, program)
+        if early is None:
+            return Fix("safe", f"append {_CALL}", (append,))
+        return Fix(
+            "safe", f"move the prefetch to the end: {_CALL}", (Change("drop-method", early.location), append)
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -94,6 +98,21 @@ class MissingPrefetch(Check):
         basis = "trace: wait for input that could overlap the step"
         judged = weigh(overlap, "overlap_share", basis, Measure("input_wait_share", round(waiting, 4)))
         return without_gpu(judged, evidence, waiting * (evidence.step_ms or 0.0))
+
+
+def _early_prefetch(pipeline: Pipeline, program: Program) -> Stage | None:
+    """Return the prefetch that had better stand at the end: only cheap stages follow it, in every pipeline."""
+    found = [stage for _, stage in pipeline.stages_of("prefetch")]
+    if len(found) != 1 or found[0].conditional or found[0].location.path != pipeline.dataset.last.location.path:
+        return None
+    for other in program.pipelines:
+        for index, stage in enumerate(other.stages):
+            if stage.location == found[0].location:
+                later = other.stages[index + 1 :]
+                same_end = other.dataset.last.location == pipeline.dataset.last.location
+                if not same_end or any(after.op not in _CHEAP for after in later):
+                    return None
+    return found[0]
 
 
 def _fused_below(chain: tuple[str, ...]) -> bool:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.map_functions import is_random, reads_files
 from tflint_gpu.checks.pipelines import BATCHES, BATCHING_SOURCES, training_pipelines
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Change, Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Const
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.target import Target
     from tflint_gpu.program.values import Stage
     from tflint_gpu.program.views import Pipeline, Program
 
@@ -42,9 +43,9 @@ class PipelineOrder(Check):
         for pipeline in training_pipelines(program):
             for index, stage in enumerate(pipeline.stages):
                 if not stage.conditional:
-                    yield from self._misplaced(pipeline, index, stage)
+                    yield from self._misplaced(pipeline, index, stage, program.target)
 
-    def _misplaced(self, pipeline: Pipeline, index: int, stage: Stage) -> Iterator[Finding]:
+    def _misplaced(self, pipeline: Pipeline, index: int, stage: Stage, target: Target) -> Iterator[Finding]:
         earlier = [other for other in pipeline.stages[:index] if not other.conditional]
         later = pipeline.stages[index + 1 :]
         if stage.op == "shuffle":
@@ -52,24 +53,54 @@ class PipelineOrder(Check):
             if batch is not None:
                 # Padded batches hold samples of like length: they may well be meant to stay together.
                 severity = Severity.WARNING if batch.op == "batch" else Severity.INFO
-                yield self._at(stage, _SHUFFLED_BATCHES, severity, batch)
+                title = "shuffle first; the buffer then counts samples"
+                yield self._at(stage, _SHUFFLED_BATCHES, severity, batch, self._swap(earlier, batch, stage, title))
             elif (repeat := _endless(earlier)) is not None:
-                yield self._at(stage, _MIXED_EPOCHS, Severity.INFO, repeat)
+                swap = self._swap(earlier, repeat, stage, "shuffle before repeat")
+                yield self._at(stage, _MIXED_EPOCHS, Severity.INFO, repeat, swap)
         elif stage.op == "cache":
             if (repeat := _endless(earlier)) is not None:
-                yield self._at(stage, _ENDLESS_CACHE, Severity.WARNING, repeat)
+                swap = self._swap(earlier, repeat, stage, "cache before repeat")
+                yield self._at(stage, _ENDLESS_CACHE, Severity.WARNING, repeat, swap)
             elif (work := _work_behind(earlier, later)) is not None:
                 stage_behind, does = work
-                yield self._at(stage, _EARLY_CACHE.format(does=does), Severity.INFO, stage_behind)
+                swap = self._swap(list(later[:1]), stage_behind, stage, "cache behind the map")
+                yield self._at(stage, _EARLY_CACHE.format(does=does), Severity.INFO, stage_behind, swap)
         elif stage.op == "take" and earlier and earlier[-1].op == "cache":
             if literal(stage.call.argument("count")) != -1:
-                yield self._at(stage, _PARTIAL_CACHE, Severity.INFO, earlier[-1])
+                swap = self._swap(earlier, earlier[-1], stage, "take before cache")
+                yield self._at(stage, _PARTIAL_CACHE, Severity.INFO, earlier[-1], swap)
         elif _rebatched(stage, earlier):
-            yield self._at(stage, _REBATCHED, Severity.INFO, earlier[-1])
+            fix = self._rebatch(earlier[-1], stage, target)
+            yield self._at(stage, _REBATCHED, Severity.INFO, earlier[-1], fix)
 
-    def _at(self, stage: Stage, message: str, severity: Severity, cause: Stage) -> Finding:
+    def _at(self, stage: Stage, message: str, severity: Severity, cause: Stage, fix: Fix | str) -> Finding:
         related = (Related(cause.location, f"{cause.op}() stands here"),)
-        return self.at(stage.call, message, severity=severity, related=related)
+        return self.at(stage.call, message, severity=severity, related=related, fix=fix)
+
+    def _swap(self, neighbours: list[Stage], other: Stage, stage: Stage, title: str) -> Fix | str:
+        """Return the fix that lets `stage` and `other` change places, where nothing stands between them."""
+        first, second = sorted((other.location, stage.location))
+        if not neighbours or other is not neighbours[-1] or first.path != second.path:
+            return f"other stages stand between {other.op} and {stage.op}"
+        if other.conditional:
+            return f"a branch decides whether {other.op} is there"
+        return self.change("swap-methods", second, title, safety="unsafe", places=(first,))
+
+    def _rebatch(self, apart: Stage, stage: Stage, target: Target) -> Fix | str:
+        if target.tensorflow < (2, 13):
+            return "rebatch() came with TensorFlow 2.13"
+        if (
+            stage.call.open
+            or set(stage.call.kwargs) - {"batch_size", "drop_remainder"}
+            or len(stage.call.args) > 2
+        ):
+            return "rebatch() does not take the arguments of this batch()"
+        if apart.location.path != stage.location.path:
+            return "unbatch() and batch() stand in two files"
+        rename = (("name", "rebatch"), ("positions", "batch_size,drop_remainder"))
+        changes = (Change("drop-method", apart.location), Change("rename-call", stage.location, rename))
+        return Fix("safe", "use rebatch(), which does the same without taking batches apart", changes)
 
 
 def _batches_shuffled(earlier: list[Stage], later: tuple[Stage, ...]) -> Stage | None:

@@ -16,7 +16,7 @@ from tflint_gpu.checks.generators import (
     is_pydataset,
 )
 from tflint_gpu.checks.input_costs import judge_python
-from tflint_gpu.findings import Finding, Location, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Location, Related, Severity
 from tflint_gpu.program.values import (
     Const,
     Dataset,
@@ -59,6 +59,13 @@ _NO_USE = (
     "fit() no longer takes {argument} in Keras 3, and for arrays and tf.data it never did anything: leave it out."
 )
 _ARGUMENTS = ("workers", "use_multiprocessing", "max_queue_size")
+
+
+#: Workers that the fix asks for, as the messages say.
+WORKERS = 8
+
+#: What to say of a dataset, where, and the repair.
+_Said = tuple[str, Location, Fix]
 
 
 class PydatasetFewWorkers(Check):
@@ -108,10 +115,10 @@ class PydatasetFewWorkers(Check):
         if work is None:
             return
         legacy = program.target.legacy_keras or fit.callee.endswith("_generator")
-        said = self._in_fit(fit) if legacy else _in_class(data, program)
+        said = self._in_fit(fit) if legacy else self._in_class(data, program)
         if said is None:
             return
-        message, place = said
+        message, place, fix = said
         name = data.cls.name
         places = (item.location,)
         slow = work.callee.replace("()", "")
@@ -123,41 +130,51 @@ class PydatasetFewWorkers(Check):
                 Related(work.location, "this makes a batch slow"),
                 Related(run.location, "training draws from it"),
             ),
+            fix=fix,
             places=places,
             names=(name,),
         )
         yield self.at(work, _SLOW.format(work=slow), severity=Severity.INFO, places=places, names=(name,))
 
-    def _in_fit(self, fit: Call) -> tuple[str, Location] | None:
+    def _in_fit(self, fit: Call) -> _Said | None:
         workers = fit.argument("workers")
         if workers is not None and _number(workers) != 1:
             return None
-        return _FIT, fit.place_of("workers")
+        return _FIT, fit.place_of("workers"), self._workers("add-argument", fit.location)
+
+    def _in_class(self, data: Instance, program: Program) -> _Said | None:
+        """Return what to say of the workers that reach Keras' constructor; None where there are enough."""
+        own = data.cls.find("__init__")
+        made = data.call
+        if own is None:
+            workers = made.argument("workers") if made is not None else Unknown()
+            if made is None or (workers is not None and _number(workers) != 1):
+                return None
+            return _NOT_GIVEN, made.location, self._workers("add-argument", made.location)
+        ups = [call for call in program.calls_to(f"{PYDATASET}.__init__") if call.receiver is data]
+        if not ups:
+            if not isinstance(own, Function):
+                return None
+            return _NO_SUPER, _header(data, own), self._workers("insert-statement", own.location)
+        workers = ups[-1].argument("workers", 0)
+        if workers is not None and _number(workers) != 1:
+            return None
+        passes_on = made is not None and isinstance(own, Function) and own.node.args.kwarg is not None
+        if passes_on and made is not None:
+            return _NOT_GIVEN, made.location, self._workers("add-argument", made.location)
+        return _NO_WORKERS, ups[-1].location, self._workers("add-argument", ups[-1].location)
+
+    def _workers(self, kind: str, place: Location) -> Fix:
+        """Return the fix that asks for workers; that ``__getitem__`` may run in several threads is not known."""
+        title = f"ask for {WORKERS} workers, if __getitem__ may run in several threads"
+        if kind == "insert-statement":
+            text = f"super().__init__(workers={WORKERS})"
+            return self.change(kind, place, title, safety="unsafe", text=text, where="inside")
+        return self.change(kind, place, title, safety="unsafe", name="workers", value=str(WORKERS))
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The time of ``__getitem__`` and what input costs as a whole decide."""
         return judge_python(finding, evidence, "PyDataset", "generator")
-
-
-def _in_class(data: Instance, program: Program) -> tuple[str, Location] | None:
-    """Return what to say of the workers that reach Keras' constructor, and where; None where there are enough."""
-    own = data.cls.find("__init__")
-    made = data.call
-    if own is None:
-        workers = made.argument("workers") if made is not None else Unknown()
-        if made is None or (workers is not None and _number(workers) != 1):
-            return None
-        return _NOT_GIVEN, made.location
-    ups = [call for call in program.calls_to(f"{PYDATASET}.__init__") if call.receiver is data]
-    if not ups:
-        return (_NO_SUPER, _header(data, own)) if isinstance(own, Function) else None
-    workers = ups[-1].argument("workers", 0)
-    if workers is not None and _number(workers) != 1:
-        return None
-    passes_on = made is not None and isinstance(own, Function) and own.node.args.kwarg is not None
-    if passes_on and made is not None:
-        return _NOT_GIVEN, made.location
-    return _NO_WORKERS, ups[-1].location
 
 
 def _number(value: Value | None) -> int | None:

@@ -18,7 +18,7 @@ from tflint_gpu.checks.pipelines import (
     runs_once,
     several_files,
 )
-from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.api import position_of
 from tflint_gpu.program.values import External, options_of
 
@@ -103,10 +103,18 @@ class SerialFileRead(Check):
             fix = None if soft else self._fix(call, "num_parallel_calls", "unsafe" if draws else "safe")
             return _INTERLEAVE, Severity.INFO if soft else Severity.WARNING, fix
         elif stage.op == "flat_map" and _from_files(stage):
-            return _FLAT_MAP, Severity.WARNING, None
+            return _FLAT_MAP, Severity.WARNING, self._interleaved(call)
         elif _maps_files(pipeline, stage, target):
             return _MAPPED, Severity.INFO, self._fix(call, "num_parallel_calls", "safe")
         return None
+
+    def _interleaved(self, call: Call) -> Fix:
+        """Return the fix for flat_map: which record comes first then depends on which file is faster."""
+        title = "interleave the files, in whatever order they come"
+        rename = (("name", "interleave"), ("positions", "map_func"))
+        parallel = (("name", "num_parallel_calls"), ("value", "{tensorflow.data.AUTOTUNE}, deterministic=False"))
+        changes = (Change("rename-call", call.location, rename), Change("add-argument", call.location, parallel))
+        return Fix("unsafe", title, changes)
 
     def _fix(self, call: Call, argument: str, safety: str) -> Fix:
         position = position_of(call.callee, argument)

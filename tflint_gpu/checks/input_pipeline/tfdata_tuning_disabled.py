@@ -12,7 +12,7 @@ from tflint_gpu.checks.map_functions import has_work
 from tflint_gpu.checks.pipelines import PASSING, all_stages, batch_in_force, fused_batch, is_soft
 from tflint_gpu.checks.rows import same
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Call, Const, Dataset, Produced, constant
 from tflint_gpu.program.views import literal
 
@@ -88,7 +88,25 @@ class TfdataTuningDisabled(Check):
         if is_soft(value):
             severity = Severity.INFO
         yield self.at(
-            call, message, severity=severity, related=(Related(role[0].location, "training draws from it"),)
+            call,
+            message,
+            severity=severity,
+            related=(Related(role[0].location, "training draws from it"),),
+            fix=self._drop(call, value),
+        )
+
+    def _drop(self, call: Call, value: Value) -> Fix | str:
+        if is_soft(value):
+            return "a default that the user may override sets the option"
+        if call.context.all_guards:
+            return "a branch decides whether the option is set"
+        return self.change("drop-statement", call.location, "leave the option alone")
+
+    def _tune(self, call: Call, argument: str) -> Fix | str:
+        if is_soft(call.argument(argument)):
+            return "a default that the user may override says how many"
+        return self.change(
+            "rewrite", call.place_of(argument), f"{argument}=tf.data.AUTOTUNE", text="{tensorflow.data.AUTOTUNE}"
         )
 
     def _buffers(self, pipeline: Pipeline) -> Iterator[Finding]:
@@ -102,9 +120,14 @@ class TfdataTuningDisabled(Check):
                 # The runtime sees a prefetch at the end and adds none of its own (measured on TensorFlow 2.21: the
                 # wait for a batch of 20 ms went from 2 to 24 ms), unless a fused map and batch stand before it.
                 severity = Severity.INFO if fused_batch(_up_to(pipeline, index)) else Severity.WARNING
-                yield self.at(stage.call, _ZERO, severity=severity)
+                yield self.at(stage.call, _ZERO, severity=severity, fix=self._tune(stage.call, "buffer_size"))
             elif _too_deep(size, pipeline, index):
-                yield self.at(stage.call, _DEEP.format(count=constant(size)), severity=Severity.INFO)
+                yield self.at(
+                    stage.call,
+                    _DEEP.format(count=constant(size)),
+                    severity=Severity.INFO,
+                    fix=self._tune(stage.call, "buffer_size"),
+                )
 
     def _calls(self, pipeline: Pipeline) -> Iterator[Finding]:
         for stage, _ in all_stages(pipeline.dataset):
@@ -117,6 +140,7 @@ class TfdataTuningDisabled(Check):
                     _FIXED.format(count=count),
                     severity=severity,
                     qualname=stage.call.qualname,
+                    fix=self._tune(stage.call, "num_parallel_calls"),
                 )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

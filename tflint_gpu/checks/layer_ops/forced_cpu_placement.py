@@ -93,6 +93,9 @@ class ForcedCpuPlacement(Check):
             "keep only the input pipeline in it",
             qualname=call.qualname,
             related=(Related(call.location, f"{part} runs on the CPU" if part != "it" else "pinned to the CPU"),),
+            fix=self.change(
+                "take-out-of-block", scope.location, "take the code out of the block", safety="unsafe"
+            ),
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

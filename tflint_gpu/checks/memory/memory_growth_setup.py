@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related
+from tflint_gpu.findings import Finding, Fix, Related
 from tflint_gpu.program.values import Const, Items, Subscript, Value
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class MemoryGrowthSetup(Check):
                     "memory growth is set after TensorFlow has started, which raises RuntimeError; move it before "
                     "the first op. It helps to share a card, not to keep it busy",
                     related=(Related(started.location, "the runtime starts here"),),
+                    fix=self._earlier(call, started),
                 )
             elif limit := next((other for other in limits if _same_device(other, call)), None):
                 yield self.at(
@@ -81,14 +82,23 @@ class MemoryGrowthSetup(Check):
                     "memory growth and a memory limit on one GPU exclude each other, the second call raises; "
                     "keep one of them. Neither keeps a GPU busy",
                     related=(Related(limit.location, "the limit"),),
+                    fix="which of the two was meant is not in the code",
                 )
             elif _is_first_only(call) and not alone:
                 yield self.at(
                     call,
                     "memory growth is set for one GPU only: with a second card TensorFlow refuses to start; "
                     "loop over all of them. It helps to share a card, not to keep it busy",
+                    fix=self.change("loop-over", call.location, "loop over all GPUs"),
                 )
         yield from self._sessions(program)
+
+    def _earlier(self, call: Call, started: Call) -> Fix | str:
+        if started.qualname != call.qualname or started.location.cell != call.location.cell:
+            return "the runtime starts in another function or cell"
+        return self.change(
+            "move-before", call.location, "set it before the runtime starts", places=(started.location,)
+        )
 
     def _sessions(self, program: Program) -> Iterator[Finding]:
         """Options of a TF 1 session count only if that session is the first to touch the GPU."""

@@ -11,7 +11,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.op_time import loop_figures, loop_on_cpu, loops_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loops_in_step, loudest, slices_by
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.values import (
     Call,
     Const,
@@ -20,6 +20,7 @@ from tflint_gpu.program.values import (
     Items,
     Produced,
     Value,
+    constant,
     options_of,
 )
 from tflint_gpu.trace.evidence import touches
@@ -81,7 +82,8 @@ class RecurrentNotCudnn(Check):
             if not on_cpu(call) and (cause := _cause(call, program.target)):
                 reason, remedy, severity = cause
                 layer = call.callee.rpartition(".")[2]
-                yield self.at(call, f"{layer} {reason}: no cuDNN kernel, {_WHY}; {remedy}", severity=severity)
+                message = f"{layer} {reason}: no cuDNN kernel, {_WHY}; {remedy}"
+                yield self.at(call, message, severity=severity, fix=self._fusible(call, severity))
         for call in program.calls_to(*UNFUSED):
             if not on_cpu(call):
                 yield self.at(call, UNFUSED[call.callee], severity=Severity.INFO)
@@ -89,6 +91,15 @@ class RecurrentNotCudnn(Check):
         yield from self._cells_in_loops(program)
         yield from self._ragged(program)
         yield from self._left_padded(program)
+
+    def _fusible(self, call: Call, severity: Severity | None) -> Fix | str:
+        names = _in_the_way(call)
+        if any(_soft(call.kwargs[name]) for name in names if name in call.kwargs):
+            return "a default that the user may override decides"
+        if not names:
+            return "only another version of Keras helps"
+        title = f"drop {', '.join(names)}"
+        return self.change("drop-arguments", call.location, title, safety="unsafe", names=",".join(names))
 
     def _cells(self, program: Program) -> Iterator[Finding]:
         for call in program.calls_to("keras.layers.RNN", *UNROLLERS):
@@ -98,7 +109,9 @@ class RecurrentNotCudnn(Check):
             if layer := next(filter(None, map(_layer_of, cells)), None):
                 many = f"stacked {layer}" if len(cells) > 1 else layer
                 message = f"a {layer} cell is looped over time without cuDNN, {_WHY}; use {many} layers instead"
-                yield self.at(call, message)
+                yield self.at(
+                    call, message, fix="the layer takes other arguments and keeps other weights than the cell"
+                )
             else:
                 message = (
                     "a cell without a fused kernel is looped over time: every time step launches small kernels"
@@ -146,7 +159,17 @@ class RecurrentNotCudnn(Check):
                         f"padding at the front with a mask keeps {layers[0].callee.rpartition('.')[2]} off cuDNN"
                         f"{_left_padding(program.target)}; use padding='post'",
                         related=(Related(masked[0].location, "the mask is made here"),),
+                        fix=self._padded_behind(call, padding),
                     )
+
+    def _padded_behind(self, call: Call, padding: Value | None) -> Fix:
+        title = 'pass padding="post"'
+        if padding is None:
+            return self.change(
+                "add-argument", call.location, title, safety="unsafe", name="padding", value='"post"'
+            )
+        place = call.place_of("padding", 3)
+        return self.change("rewrite", place, title, safety="unsafe", text='"post"', literal="yes")
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Look for cuDNN's op at the line, else for the loop over time and the launches that it makes."""
@@ -213,6 +236,18 @@ def _cause(call: Call, target: Target) -> tuple[str, str, Severity | None] | Non
         version = ".".join(map(str, target.keras))
         return f"with dropout under Keras {version}", "Keras 3.4 lifts this", _soft(rate)
     return None
+
+
+def _in_the_way(call: Call) -> list[str]:
+    """Return the arguments of the LSTM or GRU `call` without which cuDNN could run it."""
+    rate = call.argument("recurrent_dropout")
+    found = [] if rate is None or constant(rate) in (0, 0.0) else ["recurrent_dropout"]
+    for name, wanted, known in (("activation", "tanh", _TANH), ("recurrent_activation", "sigmoid", _SIGMOID)):
+        value = call.argument(name)
+        if value is not None and _differs(value, wanted, known):
+            found.append(name)
+    switches = (("use_bias", False), ("reset_after", False), ("use_cudnn", False), ("unroll", True))
+    return found + [name for name, bad in switches if constant(call.argument(name)) is bad]
 
 
 def _soft(value: Value) -> Severity | None:

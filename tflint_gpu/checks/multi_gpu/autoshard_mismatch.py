@@ -11,7 +11,7 @@ from tflint_gpu.checks.input_costs import judge_input
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, library_call
 from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS, RECORD_READERS, all_stages, runs_once, several_files
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Const, Dataset, External, Items, Produced, options_of
 from tflint_gpu.program.views import literal
 
@@ -67,8 +67,21 @@ class AutoshardMismatch(Check):
                     severity=None if sure else Severity.INFO,
                     qualname=fault.qualname,
                     related=(Related(fault.dear, "every worker does this for all of them"),) if fault.dear else (),
+                    fix=self._by_data(fault, program),
                     wastes=fault.dear is not None,
                 )
+
+    def _by_data(self, fault: _Fault, program: Program) -> Fix | str:
+        setting = _setting(program)
+        if setting is None or setting.location != fault.place:
+            return "sharding by worker belongs in front of the dear stages, which is for you to place"
+        return self.change(
+            "assign-instead",
+            setting.location,
+            "share out by DATA",
+            safety="unsafe",
+            text="{tensorflow.data.experimental.AutoShardPolicy.DATA}",
+        )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge a waste by what input costs where several workers ran: two throw half away, more throw more."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import weigh
-from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
+from tflint_gpu.findings import Finding, Fix, Location, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, Items, Mapping, Produced, options_of
-from tflint_gpu.program.views import TrainingRun
+from tflint_gpu.program.views import TrainingRun, produced_by
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -47,6 +47,7 @@ class _Batch:
     soft: bool
     place: Location
     qualname: str
+    stated: bool = True
 
 
 class ReplicaBatchStarved(Check):
@@ -59,7 +60,7 @@ class ReplicaBatchStarved(Check):
         """Yield one finding a batch size; unknown numbers of replicas count as two."""
         if not program.target.on_tensorflow or any(program.calls_to(*_PER_REPLICA)):
             return
-        for (count, sure), batch in _splits(program):
+        for (count, sure), batch, strategy in _splits(program):
             severity = self._severity(batch.size, count)
             if severity is None:
                 continue
@@ -70,7 +71,27 @@ class ReplicaBatchStarved(Check):
                 "for each other. Multiply by num_replicas_in_sync.",
                 severity=Severity.INFO if batch.soft or not sure else severity,
                 qualname=batch.qualname,
+                fix=self._scaled(batch, strategy),
             )
+
+    def _scaled(self, batch: _Batch, strategy: Call | None) -> Fix | str:
+        if strategy is None:
+            return "no one strategy splits this batch"
+        if batch.soft:
+            return "a default that the user may override says how large the batch is"
+        if batch.size == DEFAULT and not batch.stated:
+            return "the batch size is Keras' default; state one"
+        if strategy.location.path != batch.place.path:
+            return "strategy and batch size stand in two files"
+        return self.change(
+            "rewrite",
+            batch.place,
+            "multiply by num_replicas_in_sync; scale the learning rate too",
+            safety="unsafe",
+            text="$ * @.num_replicas_in_sync",
+            literal="yes",
+            places=(strategy.location,),
+        )
 
     def _severity(self, size: int, replicas: int | None) -> Severity | None:
         if replicas is None:
@@ -91,19 +112,19 @@ class ReplicaBatchStarved(Check):
         return weigh(share, "collectives_share", "trace: collectives", *measures)
 
 
-def _splits(program: Program) -> Iterator[tuple[tuple[int | None, bool], _Batch]]:
-    """Yield how many replicas share a batch (None: not known), whether that is sure, and the batch."""
+def _splits(program: Program) -> Iterator[tuple[tuple[int | None, bool], _Batch, Call | None]]:
+    """Yield how many replicas share a batch (None: not known), whether that is sure, the batch, the strategy."""
     for run in program.runs:
         spread = _replicas(run)
         batch = _batch(run) if spread else None
         if spread is not None and batch is not None:
-            yield spread, batch
+            yield spread, batch, produced_by(run.strategy, *_MIRRORED)
     for fit in program.calls_to(f"{_LEGACY}().fit"):
         made = fit.receiver.call if isinstance(fit.receiver, Produced) else None
         count = made.constant("gpus", 1) if made else None
         batch = _literal(fit, None)
         if batch is not None:
-            yield (count if isinstance(count, int) else None, True), batch
+            yield (count if isinstance(count, int) else None, True), batch, None
 
 
 def _replicas(run: TrainingRun) -> tuple[int | None, bool] | None:
@@ -147,7 +168,7 @@ def _batch(run: TrainingRun) -> _Batch | None:
 def _literal(call: Call, fallback: int | None) -> _Batch | None:
     value = call.argument("batch_size")
     if value is None and fallback is not None and not call.open:
-        return _Batch(fallback, False, call.location, call.qualname)
+        return _Batch(fallback, False, call.location, call.qualname, stated=False)
     if not isinstance(value, Const) or not isinstance(value.value, int) or value.value <= 0:
         return None
     return _Batch(value.value, value.soft, call.place_of("batch_size"), call.qualname)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Finding, Location, Related
-from tflint_gpu.program.values import Call
+from tflint_gpu.findings import Finding, Fix, Location, Related
+from tflint_gpu.program.values import Call, Items, Produced, leaves
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _SPREADING = (
 
 #: Ways of making a strategy current that need no scope around the model.
 _SET_ELSEWHERE = ("tf.distribute.experimental_set_strategy", "tf.distribute.Strategy.__enter__")
+
+#: What keeps variables of its own, which belong to the strategy as well.
+_WITH_VARIABLES = ("keras.optimizers.", "keras.metrics.")
 
 #: Ways of running a step on all replicas.
 _RUNNERS = (".run", ".experimental_run_v2", ".experimental_run", ".call_for_each_replica")
@@ -51,9 +55,36 @@ class StrategyScopeMissing(Check):
                 "and the others idle. Build and compile it inside.",
                 qualname=model.call.qualname if model.call and place == model.call.location else strategy.qualname,
                 related=(Related(strategy.location, "the strategy"),),
+                fix=self._under(place, model, strategy, program),
             )
         if inside and made:
             yield from self._steps(program, made)
+
+    def _under(self, place: Location, model: Model, strategy: Call, program: Program) -> Fix | str:
+        """Return the fix that moves everything from the first layer to ``compile`` under the scope."""
+        if not model.compiles:
+            return "the model is not compiled here; move it and its optimizer under the scope"
+        needed = [place, *(call.location for call in model.compiles)]
+        if model.call is not None and place == model.call.location:
+            needed += [call.location for call in (*model.layers, *inputs_of(model, program))]
+        needed += [
+            value.call.location
+            for compiled in model.compiles
+            for value in leaves(Items("list", (*compiled.args, *compiled.kwargs.values())))
+            if isinstance(value, Produced) and value.callee.startswith(_WITH_VARIABLES)
+        ]
+        if any((part.path, part.cell) != (place.path, place.cell) for part in (*needed, strategy.location)):
+            return "model, optimizer and strategy stand in several files or cells"
+        if _position(strategy) >= _place(min(needed)):
+            return "parts of the model are made before the strategy"
+        return self.change(
+            "put-under",
+            min(needed),
+            "build and compile under strategy.scope()",
+            safety="unsafe",
+            places=(max(needed), strategy.location),
+            head="with @.scope():",
+        )
 
     def _steps(self, program: Program, made: list[Call]) -> Iterator[Finding]:
         """Yield steps over a mirrored model that are called directly: only the first replica computes."""
@@ -69,6 +100,7 @@ class StrategyScopeMissing(Check):
                 "Call strategy.run(step, args=…) on a distributed dataset.",
                 qualname=step.apply.qualname,
                 related=(Related(strategy.location, "the strategy"),),
+                fix="data, step and loop have to change together",
             )
 
 

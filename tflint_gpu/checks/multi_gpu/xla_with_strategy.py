@@ -60,6 +60,9 @@ class XlaWithStrategy(Check):
             _WHY,
             qualname=call.qualname,
             related=(Related(strategy.location, "the replicas are set up here"),),
+            fix=self.change(
+                "drop-arguments", call.location, "drop jit_compile=True", safety="unsafe", names="jit_compile"
+            ),
         )
 
 

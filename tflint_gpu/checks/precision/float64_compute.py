@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
-from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, External, Tensor, Value
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ _NEEDS_DIGITS = (
 _COUNTS = ("tf.shape", "tf.size", "tf.rank", "tf.range")
 
 
+_SOFT = "a default that the user may override asks for it"
+
+
 class Float64Compute(Check):
     """Reports 64-bit policies, layers and casts in what the GPU trains."""
 
@@ -68,6 +71,7 @@ class Float64Compute(Check):
                         "Every layer now computes in 64 bits, at half the speed of 32 or, on most GPUs, a 32nd. "
                         'Use "float32" unless the digits are needed.',
                         severity=Severity.INFO if soft else severity,
+                        fix=_SOFT if soft else self._narrowed(call, name, 0),
                     )
         for model in program.models:
             for layer in model.layers:
@@ -77,6 +81,7 @@ class Float64Compute(Check):
                         "This layer computes in 64 bits: half the speed of 32 or, on most GPUs, a 32nd, and casts "
                         "around it. Use float32.",
                         severity=severity,
+                        fix=self._narrowed(layer, "dtype"),
                     )
         for call in program.calls_to("tf.Variable"):
             if is_float64(call.argument("dtype")) and program.trains() and not call.context.guards:
@@ -85,6 +90,7 @@ class Float64Compute(Check):
                     "This variable and all that is computed from it take 64 bits: half the speed of 32 or, on "
                     "most GPUs, a 32nd. Use float32.",
                     severity=severity,
+                    fix=self._narrowed(call, "dtype"),
                 )
         for callee, position in _CASTS.items():
             for call in program.calls_to(callee):
@@ -94,7 +100,13 @@ class Float64Compute(Check):
                         "From here on the step computes in 64 bits: half the speed of 32 or, on most GPUs, a "
                         "32nd. Cast to float32.",
                         severity=severity,
+                        fix=self._narrowed(call, "dtype", position),
                     )
+
+    def _narrowed(self, call: Call, argument: str, position: int | None = None) -> Fix:
+        return self.change(
+            "narrow-dtype", call.place_of(argument, position), "compute in float32", safety="unsafe"
+        )
 
     def _severity(self, program: Program) -> Severity:
         """Lower the voice where the program does numerics that may need the digits."""

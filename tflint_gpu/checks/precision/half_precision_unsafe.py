@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Const, External, Produced, Tensor, Value
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class HalfPrecisionUnsafe(Check):
                     "everything in float16, weights and updates included, under- and overflows, and batch "
                     "statistics with it; use the policy mixed_float16, which is as fast on a GPU",
                     severity=_soft(value),
+                    fix=self._mixed(call, value),
                 )
             elif policy == "mixed_float16" and not call.context.debug:
                 mixed = call
@@ -54,7 +55,7 @@ class HalfPrecisionUnsafe(Check):
 
     def _outputs(self, program: Program, mixed: Call) -> Iterator[Finding]:
         for model in program.models:
-            last = _last_layer(model, program) if model.trained else None
+            last = last_layer(model, program) if model.trained else None
             if last is None:
                 continue
             activation = _activation(last)
@@ -67,7 +68,27 @@ class HalfPrecisionUnsafe(Check):
                     # A branch may belong to another program that shares the helper: the model need not meet it.
                     severity=Severity.INFO if mixed.context.all_guards else None,
                     related=(Related(mixed.location, "the policy"),),
+                    fix=self.change(
+                        "add-argument",
+                        last.location,
+                        'give this layer dtype="float32"',
+                        safety="unsafe",
+                        name="dtype",
+                        value='"float32"',
+                    ),
                 )
+
+    def _mixed(self, call: Call, value: Value | None) -> Fix | str:
+        if call.callee != POLICY or not isinstance(value, Const) or value.soft:
+            return "what else relies on the type is not in the code"
+        return self.change(
+            "rewrite",
+            call.place_of("policy", 0),
+            "use the policy mixed_float16",
+            safety="unsafe",
+            text='"mixed_float16"',
+            literal="yes",
+        )
 
     def _unscaled(self, program: Program, mixed: Call) -> Iterator[Finding]:
         # A switch may hide the scaling from the calls that are followed; its name in the text is enough.
@@ -79,10 +100,11 @@ class HalfPrecisionUnsafe(Check):
                 "a step of one's own under mixed_float16 without loss scaling: small gradients become 0 in "
                 "float16; wrap the optimizer in LossScaleOptimizer and scale the loss",
                 related=(Related(mixed.location, "the policy"),),
+                fix="the optimizer, the loss and the gradients all have to change together",
             )
 
 
-def _last_layer(model: Model, program: Program) -> Call | None:
+def last_layer(model: Model, program: Program) -> Call | None:
     """Return the layer that gives the result of `model`, also where a loop leaves the number of others open."""
     layers = [call for call in model.layers if not call.callee.endswith((".Input", ".InputLayer"))]
     if model.complete:

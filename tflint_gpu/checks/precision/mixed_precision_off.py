@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.precision.half_precision_unsafe import last_layer
 from tflint_gpu.checks.verdicts import by_experiment
-from tflint_gpu.findings import Finding, Measure, Severity, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, External, Value, constant
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class MixedPrecisionOff(Check):
                 model.compiles[0] if model.compiles else (model.call or model.location),
                 "This large model computes in 32 bits: Tensor Cores run its convolutions and products faster "
                 'in 16. Try the policy "mixed_bfloat16" and measure.',
+                fix=_policy_set(model, program),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -59,6 +62,24 @@ class MixedPrecisionOff(Check):
             # Most of the step is something that 16 bits do not speed up.
             return Judgement(Verdict.MINOR, (Measure("gemm_share", round(products, 4)),))
         return None
+
+
+def _policy_set(model: Model, program: Program) -> Fix | str:
+    """Return the fix that sets the policy before the model and keeps its output in 32 bits."""
+    made = model.call
+    last = last_layer(model, program)
+    if made is None or last is None:
+        return "the layer that gives the model's output is not known; it should stay in float32"
+    if not model.compiles:
+        return "a step of one's own casts its loss by hand"
+    parts = [call.location for call in (made, *model.layers, *inputs_of(model, program))]
+    if made.qualname or last.qualname or any(part.path != made.location.path for part in parts):
+        return "the model is built in a function; set the policy where the program starts"
+    first = min(parts, key=lambda part: (part.cell or 0, part.line))
+    policy = (("text", '{keras.mixed_precision.set_global_policy}("mixed_bfloat16")'),)
+    output = (("name", "dtype"), ("value", '"float32"'))
+    changes = (Change("insert-statement", first, policy), Change("add-argument", last.location, output))
+    return Fix("unsafe", 'set the policy "mixed_bfloat16", keep the output in float32', changes)
 
 
 def _decided(program: Program) -> bool:
