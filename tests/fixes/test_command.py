@@ -96,9 +96,13 @@ def told(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, str, str
 
 
 def test_fix_only_reports_nothing_that_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    eager = SCRIPT.replace('"mse"', '"mse", run_eagerly=True')
+    eager = SCRIPT.replace('"mse"', "lambda y, p: print(y) or tf.abs(y - p), run_eagerly=True")
     Path("train.py").write_text(eager, encoding="utf-8")
-    assert told(capsys, "--extend-select", "TFG602", "--fix-only") == (0, "", "note: fixed 1 finding in 1 file\n")
+    status, out, err = told(capsys, "--extend-select", "TFG602", "--fix-only")
+    assert (status, out) == (0, "")
+    refused, fixed = err.splitlines()
+    assert "TFG602 not fixed: line 6 needs Python: print()" in refused
+    assert fixed == "note: fixed 1 finding in 1 file"
     assert Path("train.py").read_text(encoding="utf-8") == eager.replace("\n)", "\n).prefetch(tf.data.AUTOTUNE)")
 
 
