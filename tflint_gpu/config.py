@@ -281,7 +281,12 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _references(value: Any, where: str, _root: Path) -> tuple[str, ...]:
-    return tuple(_reference(word, where) for word in _strings(value, where))
+    return known_rules(_strings(value, where), where)
+
+
+def known_rules(words: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return `words`, each of which names rules; raises `UserError`, beginning with `where`, if one does not."""
+    return tuple(_reference(word, where) for word in words)
 
 
 def _reference(word: str, where: str) -> str:

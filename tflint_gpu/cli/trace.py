@@ -10,6 +10,7 @@ import click
 
 from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, lint, report
+from tflint_gpu.config import ALL, known_rules
 from tflint_gpu.errors import UserError
 from tflint_gpu.source.discovery import absolute_path, source_file
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Where evidence goes by default; the folder is safe to delete and hides itself from git.
 EVIDENCE = Path(".tflint-gpu") / "evidence.json"
+
+#: What stands for ``--verify-fix`` without a rule while the command line is read.
+_BARE = "--verify-fix=\0"
 
 #: The what-if runs that a finding of a rule asks for, beyond the cached batch.
 ASKED_BY = {
@@ -33,8 +37,19 @@ ASKED_BY = {
 }
 
 
+class _BareVerify(click.Command):
+    """Reads ``--verify-fix`` without a value, which click would take from the script's name behind it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give the bare option a value of its own, and the script's own arguments back as they were."""
+        rest = super().parse_args(ctx, [_BARE if arg == "--verify-fix" else arg for arg in args])
+        ctx.params["target"] = tuple("--verify-fix" if arg == _BARE else arg for arg in ctx.params["target"])
+        return rest
+
+
 @click.command(
     name="trace",
+    cls=_BareVerify,
     short_help="Run a script for a few steps and lint it in their light.",
     context_settings={"allow_interspersed_args": False},
 )
@@ -69,6 +84,12 @@ ASKED_BY = {
 @click.option(
     "--evidence-out", metavar="FILE", type=click.Path(), help=f"Where evidence goes.  [default: {EVIDENCE}]"
 )
+@click.option(
+    "--verify-fix",
+    multiple=True,
+    metavar="[=RULE]",
+    help="Run the program with its fixes too, on a copy, and measure what they give back.  [default: all rules]",
+)
 @click.option("--show-output", is_flag=True, help="Show what the script prints, on standard error.")
 @settings_options
 @output_options
@@ -88,6 +109,8 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
         raise click.UsageError("name the script to trace, or -m and a module")
     script = find_module(target[0]) if module else find_script(target[0])
     settings = settings_from(flags, [str(script.path)])
+    asked = tuple(ALL if word == "\0" else word for word in flags["verify_fix"])
+    known_rules(asked, "--verify-fix")
     where = Path(flags["evidence_out"] or EVIDENCE)
     job = TraceJob(
         script,
@@ -105,8 +128,13 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
         _hide(where.parent)
         evidence = trace_script(job, _tell)
         save(evidence, where)
+        result = _lint([str(script.path), *evidence.sources], settings)
+        if asked:
+            from tflint_gpu.cli.verify import with_verified_fixes
+
+            evidence = with_verified_fixes(job, result, evidence, settings, asked, _tell)
+            save(evidence, where)
     _tell(f"evidence is in {where}")
-    result = _lint([str(script.path), *evidence.sources], settings)
     return report(result, evidence, settings, outputs_from(flags))
 
 

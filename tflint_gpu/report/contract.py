@@ -12,7 +12,7 @@ from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
-from tflint_gpu.trace.evidence import Evidence, Placement, Step, WhatIf
+from tflint_gpu.trace.evidence import Evidence, Losses, Placement, Step, VerifiedFix, WhatIf
 
 #: Raised when the meaning of a key changes; new keys alone do not.
 SCHEMA = 1
@@ -126,6 +126,7 @@ def _trace(evidence: Evidence, report: Report) -> dict[str, Any]:
         "step_ms": evidence.step_ms,
         "steps": [_step(step) for step in evidence.steps],
         "what_if": [_what_if(result) for result in evidence.what_if],
+        "verified_fixes": [_verified(fix) for fix in evidence.verified_fixes],
         "placements": [_placement(placement) for placement in evidence.placements],
         "notes": list(evidence.notes),
     }
@@ -150,6 +151,30 @@ def _what_if(result: WhatIf) -> dict[str, Any]:
         "spread": result.spread,
         "low": result.low,
         "high": result.high,
+    }
+
+
+def _verified(fix: VerifiedFix) -> dict[str, Any]:
+    return {
+        "code": fix.code,
+        "name": fix.name,
+        "safety": fix.safety,
+        "places": [{"path": spot.path, "cell": spot.cell, "line": spot.line} for spot in fix.spots],
+        "helpful": fix.helpful,
+        "result": None if fix.result is None else _what_if(fix.result),
+        "losses": None if fix.losses is None else _losses(fix.losses),
+        "note": fix.note,
+    }
+
+
+def _losses(losses: Losses) -> dict[str, Any]:
+    return {
+        "steps": list(losses.steps),
+        "before": list(losses.before),
+        "after": list(losses.after),
+        "difference": losses.difference,
+        "noise": losses.noise,
+        "agree": losses.agree,
     }
 
 

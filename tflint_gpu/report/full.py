@@ -66,6 +66,10 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
         yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
     elif finding.unfixable:
         yield from _wrapped("no fix: ", finding.unfixable)
+    if report.evidence and (tried := report.evidence.verified(finding.code, finding.location)):
+        from tflint_gpu.report.traced import outcome
+
+        yield from _wrapped("tried: ", outcome(tried))
     for other in finding.related:
         yield from _wrapped("see: ", f"{other.location}: {other.message}")
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from tflint_gpu.report.figures import digits, milliseconds, percent, size
-from tflint_gpu.trace.evidence import BUCKETS, Evidence, Placement, Samples, Spot, WhatIf
+from tflint_gpu.trace.evidence import BUCKETS, Evidence, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
 
 #: Rows of the placement table; a model without GPU kernels would fill screens.
 _MOST_PLACEMENTS = 10
@@ -14,8 +14,8 @@ _MOST_PLACEMENTS = 10
 
 def summary(evidence: Evidence) -> list[str]:
     """Return the trace's summary as lines of text, without its headline."""
-    parts = [_setting(evidence), _breakdown(evidence), _what_if(evidence), _placements(evidence)]
-    parts.append(list(_remarks(evidence)))
+    parts = [_setting(evidence), _breakdown(evidence), _what_if(evidence), _verified(evidence)]
+    parts += [_placements(evidence), list(_remarks(evidence))]
     lines: list[str] = []
     for part in parts:
         if part:
@@ -72,6 +72,44 @@ def _what_if(evidence: Evidence) -> list[str]:
     ]
     headers = ["what if", "ms before", "ms after", "speed", "95 % interval", "n", ""]
     return _table(rows, headers) if rows else []
+
+
+def _verified(evidence: Evidence) -> list[str]:
+    """Return the table of the fixes that were tried."""
+    rows = []
+    for fix in evidence.verified_fixes:
+        figures = ["", "", "", "", ""]
+        if result := fix.result:
+            interval = f"{result.low:.2f}–{result.high:.2f}"
+            times = [digits(result.baseline_ms), digits(result.step_ms)]
+            figures = [*times, f"{result.speedup:.2f} ×", interval, str(result.repeats)]
+        rows.append([f"{fix.code} {fix.name}", *figures, outcome(fix)])
+    headers = ["with the fix of", "ms before", "ms after", "speed", "95 % interval", "n", ""]
+    return _table(rows, headers) if rows else []
+
+
+def outcome(fix: VerifiedFix) -> str:
+    """Return in words what trying a fix has shown of time and losses."""
+    if fix.result is None:
+        told = fix.note
+    elif fix.helpful:
+        told = f"gives back {percent(fix.result.saved_share)} of the step"
+    elif fix.result.high < 1:
+        told = "not helpful: slower"
+    else:
+        told = "not helpful: no gain beyond the noise"
+    return f"{told}; {_on_losses(fix.losses)}" if fix.result else told
+
+
+def _on_losses(losses: Losses | None) -> str:
+    if losses is None:
+        return "no loss was handed out to compare"
+    first = f"of the first {losses.steps[-1]} steps"
+    if losses.agree and losses.noise > losses.difference > 1e-3:
+        return f"losses {first} agree within what they differ from run to run ({percent(losses.noise)})"
+    if losses.agree:
+        return f"losses {first} agree"
+    return f"losses {first} differ by up to {percent(losses.difference)}"
 
 
 def _in_words(result: WhatIf) -> str:

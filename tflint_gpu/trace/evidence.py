@@ -260,6 +260,43 @@ class WhatIf:
 
 
 @dataclass(frozen=True)
+class Losses:
+    """The losses after the first steps, of the program as it is and of the fixed one; means over the runs of each.
+
+    `difference` is the largest between the two over the loss, `noise` the largest between runs of one program;
+    they agree where the difference is within the noise, or within what rounding may do.
+    """
+
+    steps: tuple[int, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    difference: float
+    noise: float
+    agree: bool
+
+
+@dataclass(frozen=True)
+class VerifiedFix:
+    """The fixes of one rule, tried on a copy of the program: `result` has the times, None where `note` says why.
+
+    `spots` are the places that were fixed. `losses` is None where no step handed out a loss.
+    """
+
+    code: str
+    name: str
+    safety: str
+    spots: tuple[Spot, ...]
+    result: WhatIf | None = None
+    losses: Losses | None = None
+    note: str = ""
+
+    @property
+    def helpful(self) -> bool:
+        """Whether the fixed program is faster, beyond the noise."""
+        return self.result is not None and self.result.gain
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What one trace measured."""
 
@@ -288,6 +325,7 @@ class Evidence:
     memory: Memory | None = None
     samples: Samples | None = None
     what_if: tuple[WhatIf, ...] = ()
+    verified_fixes: tuple[VerifiedFix, ...] = ()
     muted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     #: Free facts that a judge may want: ``mixed_precision``, ``jit`` of the step, ``parameters`` of the model …
@@ -321,6 +359,17 @@ class Evidence:
     def experiment(self, change: str) -> WhatIf | None:
         """Return the what-if result of `change`, None where it was not run."""
         return next((result for result in self.what_if if result.change == change), None)
+
+    def verified(self, code: str, location: Location) -> VerifiedFix | None:
+        """Return what became of the fix that the rule `code` has at `location`, None where it was not tried."""
+        return next(
+            (
+                fix
+                for fix in self.verified_fixes
+                if fix.code == code and any(touches(spot, location) for spot in fix.spots)
+            ),
+            None,
+        )
 
     def ran(self, location: Location) -> bool | None:
         """Say whether some line of `location` ran; None where that was not recorded for its file."""

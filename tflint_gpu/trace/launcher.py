@@ -102,6 +102,8 @@ def launch(
     job = {**job, **{name: str(path) for name, path in files.items()}, "deadline": deadline}
     (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
     environment = {**os.environ, **QUIET, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
+    if "seed" in job:
+        environment["PYTHONHASHSEED"] = str(job["seed"])
     tail: deque[str] = deque(maxlen=200)
     own: list[int] = []
     with terminable(), Sampler(own=lambda: own) as sampler:

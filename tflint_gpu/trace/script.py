@@ -52,13 +52,23 @@ def find_script(name: str) -> Script:
     here = Path.cwd()
     roots = (here, package_root(path.resolve().parent))
     if path.suffix == ".ipynb":
-        lines = source.lines
-        cells = tuple(
-            Cell(cell.number, "\n".join(lines[cell.first - 1 : cell.first - 1 + cell.lines]) + "\n")
-            for cell in source.cells
-        )
-        return Script("notebook", name, path.absolute(), path.absolute().parent, roots, cells=cells)
+        return Script("notebook", name, path.absolute(), path.absolute().parent, roots, cells=_cells(source))
     return Script("script", name, path.absolute(), here, roots)
+
+
+def cells_of(name: str, content: bytes) -> tuple[Cell, ...]:
+    """Return the code cells of a notebook that holds `content`; raises `ReadError` where it is none."""
+    from tflint_gpu.source.notebooks import read_notebook
+
+    return _cells(read_notebook(name, content))
+
+
+def _cells(source: Source) -> tuple[Cell, ...]:
+    lines = source.lines
+    return tuple(
+        Cell(cell.number, "\n".join(lines[cell.first - 1 : cell.first - 1 + cell.lines]) + "\n")
+        for cell in source.cells
+    )
 
 
 def find_module(name: str) -> Script:

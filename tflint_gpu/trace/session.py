@@ -69,10 +69,7 @@ class Tracer:
             "script": str(script.path),
             "module": script.module,
             "argv": list(job.arguments),
-            "cells": [
-                {"filename": f"{script.path}#cell-{cell.number}", "cell": cell.number, "source": cell.source}
-                for cell in script.cells
-            ],
+            "cells": cells_for(script),
             "roots": [str(root) for root in script.roots],
             "start": str(Path.cwd()),
             "warmup": job.warmup,
@@ -89,6 +86,14 @@ class Tracer:
             deadline=job.deadline,
             show_output=job.show_output,
         )
+
+
+def cells_for(script: Script) -> list[dict[str, Any]]:
+    """Return the cells of a notebook as a child is given them, none for anything else."""
+    return [
+        {"filename": f"{script.path}#cell-{cell.number}", "cell": cell.number, "source": cell.source}
+        for cell in script.cells
+    ]
 
 
 def trace_script(job: TraceJob, progress: Progress) -> Evidence:

@@ -42,6 +42,7 @@ def report(run, status):
         "validation_ms": median(run.keras.validation.passes),
         "eager": run.eager.report(),
         "chains": chains(run, track),
+        "losses": run.losses.report(),
         "placements": [],
         "notes": [],
     }

@@ -117,6 +117,7 @@ class FunctionWatch:
                 if track is None:
                     track = self._tick(spot, began)
                 track.last_return = perf_counter()
+                self.run.losses.note("step function", spot, result)
                 self._repeat(track, original, function, args, kwargs)
             return result
 
@@ -228,10 +229,20 @@ class FunctionWatch:
         def watched(*args, **kwargs):
             result = original(*args, **kwargs)
             if not self.applying:
+                self._note_target(args, kwargs)
                 self._trained("gradient")
             return result
 
         return watched
+
+    def _note_target(self, args, kwargs):
+        """Keep the loss of an eager step: what its gradient was taken of."""
+        run = self.run
+        if self.stack or run.keras_depth() or not self.tf.executing_eagerly():
+            return
+        spot = run.places.caller()
+        if spot is not None:
+            run.losses.note("gradient", spot, args[1] if len(args) > 1 else kwargs.get("target"))
 
     def concrete_functions(self):
         """Return the concrete functions that train, and all that were seen, each once."""

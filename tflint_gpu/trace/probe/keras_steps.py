@@ -156,6 +156,7 @@ class KerasWatch:
         run.clock.tick(track)
         result = self._timed("train_on_batch", spot, model, original, args, kwargs)
         track.last_return = perf_counter()
+        run.losses.note("train_on_batch", spot, result)
         while run.repeats(track):
             run.clock.tick(track)
             self._timed("train_on_batch", spot, model, original, args, kwargs)
@@ -248,6 +249,8 @@ class KerasWatch:
                 fit.batches += count
                 fit.track.electable = fit.batches >= 2
                 self.run.steps_per_execution = count
+                logs = args[1] if len(args) > 1 else kwargs.get("logs")
+                self.run.losses.note("fit", fit.track.spot, logs, fit.batches)
                 fit.last_end = perf_counter()
                 self.run.clock.close(fit.track, count)
                 trials = self.run.trials

@@ -10,7 +10,7 @@ import time
 import traceback
 import types
 
-from . import facts, placement
+from . import facts, placement, seeds
 from .clock import DONE, PLAIN, PROFILE, WARMUP, Clock, Limits
 from .eager import EagerWatch
 from .experiments import Experiment, target_of
@@ -19,10 +19,12 @@ from .hooks import ImportWatch
 from .keras_steps import KerasWatch
 from .lines import Lines, watch_autograph
 from .loops import LoopWatch
+from .losses import Losses
 from .mutes import Mutes
 from .places import Places, identity
 from .profile import NoMarker, Profile
 from .python_input import PythonInput
+from .replaced import Replaced
 from .trials import Trials
 from .watch import DeadlineWatch
 
@@ -35,6 +37,8 @@ class Run:
         cells = {cell["filename"]: (job["script"], cell["cell"]) for cell in job.get("cells") or ()}
         self.places = Places(job["roots"], job["start"], cells)
         self.target = target_of(job.get("target"))
+        self.replaced = Replaced(job.get("replaced") or {})
+        self.losses = Losses(job.get("losses") or 0)
         self.profile = Profile(job["profile"])
         limits = Limits(job["warmup"], job["plain"], job["window"], job["seconds"])
         self.clock = Clock(limits, self._enter, self._marker, self._stepped, self.settle)
@@ -63,11 +67,16 @@ class Run:
     def install(self):
         """Arrange that TensorFlow and Keras are watched from the moment the script imports them."""
         actions = {"tensorflow": self._tensorflow, "keras": self._keras, "tf_keras": self._keras}
+        if "seed" in self.job:
+            seeds.seed_python(self.job["seed"])
+            actions["numpy"] = lambda numpy: seeds.seed_numpy(numpy, self.job["seed"])
         ImportWatch({**actions, "matplotlib.figure": self.mutes.install_matplotlib})
         self.mutes.watch_files()
 
     def _tensorflow(self, tf):
         self.tensorflow = tf
+        if "seed" in self.job:
+            seeds.seed_tensorflow(tf, self.job["seed"])
         self.dataset_class = tf.data.Dataset
         self.functions.install(tf)
         self.loops.install(tf)
@@ -223,8 +232,8 @@ def write(path, report):
     os.replace(draft, path)
 
 
-def run_script(job):
-    """Run the script, module or notebook of `job` as ``__main__``."""
+def run_script(job, read):
+    """Run the script, module or notebook of `job` as ``__main__``; `read` gives the bytes of a script."""
     sys.argv = [job["script"]] + list(job["argv"])
     if job["mode"] == "module":
         sys.path.insert(0, os.getcwd())
@@ -238,9 +247,8 @@ def run_script(job):
     if job["mode"] == "notebook":
         run_cells(job["cells"], main)
         return
-    with open(job["script"], "rb") as file:
-        source = file.read()
-    exec(compile(source, os.path.abspath(job["script"]), "exec", dont_inherit=True), main.__dict__)
+    path = os.path.abspath(job["script"])
+    exec(compile(read(path), path, "exec", dont_inherit=True), main.__dict__)
 
 
 def run_cells(cells, main):
@@ -276,7 +284,7 @@ def run(path):
     if not job.get("lean"):
         current.lines.start()
     try:
-        run_script(job)
+        run_script(job, current.replaced.read)
     except SystemExit as leaving:
         code = leaving.code
         current.finish("ended", exit=code if isinstance(code, int) else (0 if code is None else 1))
