@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +12,7 @@ import pytest
 
 from tests.report.conftest import evidence
 from tflint_gpu.report import Report, Texts, render
+from tflint_gpu.trace.evidence import Losses, Spot, VerifiedFix, WhatIf
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "schemas" / "contract.json").read_text(encoding="utf-8"))
 
@@ -54,6 +56,18 @@ def test_a_fix_that_cannot_be_made_says_why(samples: Samples) -> None:
     (first,) = json.loads(render(gone, "json"))["findings"]
     assert first["fix"]["edits"] == []
     assert first["fix"]["declined"] == "train.py cannot be read"
+
+
+def test_a_verified_fix_fits_the_schema(samples: Samples) -> None:
+    result = WhatIf("missing-prefetch", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1)
+    losses = Losses((1, 2), (1.0, 0.5), (1.0, 0.5), 0.0, 0.0, agree=True)
+    fix = VerifiedFix("TFG101", "missing-prefetch", "safe", (Spot("train.py", 11),), result, losses)
+    broken = replace(fix, result=None, losses=None, note="the fixed program does not run: the run failed")
+    traced = samples["traced"]()
+    whole = json.loads(render(replace(traced, evidence=evidence(verified_fixes=(fix, broken))), "json"))
+    jsonschema.validate(whole, SCHEMA)
+    assert [each["helpful"] for each in whole["trace"]["verified_fixes"]] == [True, False]
+    assert whole["trace"]["verified_fixes"][0]["result"]["speedup"] == 2.0
 
 
 def test_summary_counts_severities(samples: Samples) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import click
 import pytest
 
+from tests.report.conftest import evidence
 from tflint_gpu.findings import Change, Finding, Fix, Verdict
 from tflint_gpu.report import Report
 from tflint_gpu.report.full import render
+from tflint_gpu.trace.evidence import Spot, VerifiedFix, WhatIf
 
 Samples = dict[str, Callable[[], Report]]
 
@@ -39,6 +42,21 @@ def test_a_fix_is_offered_where_there_is_something_to_gain(
     text = text_of(finding("TFG101", ("train.py", 11), verdict=verdict, fix=fix), samples)
     assert ("fix: append it (safe, --fix)" in text) is offered
     assert ("1 can be fixed with --fix; --diff shows how." in text) is offered
+
+
+def test_a_place_without_a_fix_says_why(samples: Samples, finding: Callable[..., Finding]) -> None:
+    item = replace(finding("TFG101", ("train.py", 11)), unfixable="the size comes from a variable")
+    assert "\n  no fix: the size comes from a variable\n" in text_of(item, samples)
+
+
+def test_a_fix_that_was_tried_says_so_at_the_finding(samples: Samples, finding: Callable[..., Finding]) -> None:
+    result = WhatIf("missing-prefetch", 40.0, 40.0, 1.0, 3, 0.04, 0.96, 1.04)
+    tried = VerifiedFix("TFG101", "missing-prefetch", "safe", (Spot("train.py", 11),), result)
+    report = replace(samples["traced"](), evidence=evidence(verified_fixes=(tried,)))
+    shown = click.unstyle(render(replace(report, findings=(finding("TFG101", ("train.py", 11)),))))
+    assert "\n  tried: not helpful: no gain beyond the noise; no loss was handed out to compare\n" in shown
+    elsewhere = click.unstyle(render(replace(report, findings=(finding("TFG101", ("train.py", 31)),))))
+    assert "tried: " not in elsewhere
 
 
 def test_a_place_that_only_the_trace_saw(samples: Samples, finding: Callable[..., Finding]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.report.conftest import evidence
 from tflint_gpu.report.traced import summary
-from tflint_gpu.trace.evidence import Device, Environment, Placement, Samples, Spot, WhatIf
+from tflint_gpu.trace.evidence import Device, Environment, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
 
 
 def line_with(text: str, lines: list[str]) -> str:
@@ -32,6 +34,34 @@ def test_what_if_tells_gain_loss_and_noise_apart() -> None:
     assert line_with("xla", lines).endswith("slower")
     assert line_with("batch-x2", lines).endswith("no difference beyond the noise")
     assert line_with("batch-x4", lines).endswith("out of memory once")
+
+
+def test_fixes_that_were_tried_tell_gain_and_losses() -> None:
+    same = Losses((1, 5), (1.0, 0.5), (1.0, 0.5), 0.0, 0.0, agree=True)
+    other = replace(same, difference=0.25, agree=False)
+    noisy = replace(same, difference=0.02, noise=0.1)
+    fixes = (
+        tried("helps", WhatIf("helps", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1), same),
+        tried("useless", WhatIf("useless", 40.0, 40.0, 1.0, 3, 0.04, 0.95, 1.05), None),
+        tried("slower", WhatIf("slower", 50.0, 40.0, 0.8, 3, 0.04, 0.75, 0.85), other),
+        tried("unsteady", WhatIf("unsteady", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1), noisy),
+        replace(tried("broken", None, None), note="the fixed program does not run: the run failed"),
+    )
+    lines = summary(evidence(verified_fixes=fixes))
+    ends = {
+        "helps": "gives back 50 % of the step; losses of the first 5 steps agree",
+        "useless": "not helpful: no gain beyond the noise; no loss was handed out to compare",
+        "slower": "not helpful: slower; losses of the first 5 steps differ by up to 25 %",
+        "unsteady": "losses of the first 5 steps agree within what they differ from run to run (10 %)",
+        "broken": "the fixed program does not run: the run failed",
+    }
+    for name, end in ends.items():
+        assert line_with(name, lines).endswith(end)
+    assert "2.00 ×" in line_with("helps", lines)
+
+
+def tried(name: str, result: WhatIf | None, losses: Losses | None) -> VerifiedFix:
+    return VerifiedFix("TFG101", name, "safe", (Spot("m.py", 3),), result, losses)
 
 
 def test_ops_on_the_gpu_or_outside_the_step_are_left_out() -> None:

@@ -83,18 +83,22 @@ class _Verification:
             self.extra = longer(self.first, self.tracer.job)
             self.plain = _Arm(None, whatif.Arm(""))
             self._launch(self.plain)
-        return tuple(self._try(trial) for trial in trials)
+        arms = [_Arm(trial, whatif.Arm(trial.name)) for trial in trials]
+        self._take_turns(arms, self.tracer.job.budget * len(arms))
+        return tuple(_verdict(self.plain, arm, self.tracer.job.budget) for arm in arms)
 
-    def _try(self, trial: Trial) -> VerifiedFix:
-        arm = _Arm(trial, whatif.Arm(trial.name))
+    def _take_turns(self, arms: Sequence[_Arm], budget: float) -> None:
+        """Run the versions in turns, so that a machine that slows down slows all of them, until all is settled."""
         began = time.monotonic()
-        while not (self.plain.problem or arm.problem or _settled(self.plain, arm)):
-            if time.monotonic() - began + self.longest > self.tracer.job.budget:
-                break
-            self._launch(arm)
-            if len(self.plain.times.medians) <= len(arm.times.medians) and not arm.problem:
-                self._launch(self.plain)
-        return _verdict(self.plain, arm, self.tracer.job.budget)
+        waiting = list(arms)
+        for turn in range(MOST):
+            for arm in [self.plain, *waiting] if turn else waiting:
+                if self.plain.problem or time.monotonic() - began + self.longest > budget:
+                    return
+                self._launch(arm)
+            waiting = [arm for arm in waiting if not (arm.problem or _settled(self.plain, arm))]
+            if not waiting:
+                return
 
     def _launch(self, arm: _Arm) -> None:
         """Run one version once and note its times and losses, or why there are none."""
@@ -232,9 +236,13 @@ def _moved(target: dict[str, Any], trial: Trial) -> dict[str, Any]:
 
 
 def moved_line(before: bytes, after: bytes, line: int) -> int:
-    """Return the line that `line` of `before` became in `after`; a changed one by its place in the change."""
-    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
-    for _, start, end, first, last in matcher.get_opcodes():
-        if start <= line - 1 < end:
-            return min(first + line - 1 - start, max(last - 1, first)) + 1
+    """Return the line that `line` of `before` became in `after`; where it was changed, the one most like it."""
+    old, new = (text.decode(errors="replace").splitlines() for text in (before, after))
+    for _, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if not start <= line - 1 < end:
+            continue
+        if end - start == last - first:
+            return first + line - start
+        likeness = [difflib.SequenceMatcher(None, old[line - 1], text).ratio() for text in new[first:last]]
+        return first + 1 + (likeness.index(max(likeness)) if likeness else 0)
     return line
