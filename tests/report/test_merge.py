@@ -10,7 +10,7 @@ import pytest
 from tests.report.conftest import evidence
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.pages import Page
-from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
+from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 from tflint_gpu.program.target import Target
 from tflint_gpu.report import Report, Texts, merge
 from tflint_gpu.trace.evidence import Evidence
@@ -221,3 +221,12 @@ def test_a_rule_that_no_trace_judges_says_so(finding: Make, check: Callable, tex
     scripted.page = replace(scripted.page, phases=("static",))
     report = merged([finding("TFG101", ("train.py", 11))], [scripted], evidence(), texts)
     assert report.findings[0].reason == "a trace does not judge this rule"
+
+
+def test_what_is_observed_at_a_call_does_not_repeat_what_stands_at_its_function(
+    finding: Make, check: Callable, texts: Texts
+) -> None:
+    known = finding("TFG101", ("train.py", 11))
+    seen = replace(finding("TFG101", ("train.py", 31)), related=(Related(known.location, "it stands here"),))
+    report = merged([known], [check(seen=(seen,))], evidence(), texts)
+    assert [item.location.line for item in report.findings] == [11]

@@ -150,8 +150,10 @@ class _Court:
         ]
 
     def _stands(self, item: Finding, findings: Sequence[Finding]) -> bool:
+        places = (item.location, *(related.location for related in item.related))
         return self.is_fresh(item.location.path) and not any(
-            other.code == item.code and _overlap(other.location, item.location) for other in findings
+            other.code == item.code and any(_overlap(other.location, place) for place in places)
+            for other in findings
         )
 
     def is_fresh(self, path: str) -> bool:

@@ -121,3 +121,43 @@ def test_judged_by_the_time_of_the_callback(rule: Callable[[str], Check], cost: 
     assert judged is not None
     assert judged.verdict is verdict
     assert check.judge(finding, evidence_of()) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "muted"),
+    [
+        ("self.model.save('last.keras')", "Model.save"),
+        ("self.model.save_weights('last.weights.h5')", "Model.save_weights"),
+        ("self.checkpoint.save('last')", "tf.train.Checkpoint.save"),
+        ("tf.summary.histogram('loss', logs['loss'])", "tf.summary.create_file_writer"),
+    ],
+)
+def test_what_the_trace_did_not_carry_out_stays_unmeasured(
+    analyse: Analyse, rule: Callable[[str], Check], body: str, muted: str
+) -> None:
+    text = SETUP + (
+        "class Watch(tf.keras.callbacks.Callback):\n"
+        "    checkpoint = tf.train.Checkpoint()\n"
+        f"    def on_train_batch_end(self, batch, logs=None):\n        {body}\n\n"
+        "model.fit(ds, callbacks=[Watch()])\n"
+    )
+    (finding,) = named(analyse(text), RULE)
+    cost = CallbackCost("Watch", 0.01, spot=Spot(finding.location.path, finding.location.line))
+    judged = rule(RULE).judge(finding, evidence_of(callbacks=(cost,), muted=(muted,)))
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert muted in judged.reason
+    judged = rule(RULE).judge(finding, evidence_of(callbacks=(cost,)))
+    assert judged is not None
+    assert judged.verdict is Verdict.MINOR
+
+
+@pytest.mark.parametrize("made", ["ModelCheckpoint('m.keras', save_freq=10)", "TensorBoard(histogram_freq=1)"])
+def test_a_muted_callback_of_keras_stays_unmeasured(
+    analyse: Analyse, rule: Callable[[str], Check], made: str
+) -> None:
+    (finding,) = named(analyse(SETUP + f"model.fit(ds, callbacks=[tf.keras.callbacks.{made}])\n"), RULE)
+    judged = rule(RULE).judge(finding, evidence_of(muted=(made.partition("(")[0],)))
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert "does not carry out" in judged.reason

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -167,3 +168,44 @@ def test_quiet_for_a_function_made_once_an_epoch(analyse: Analyse) -> None:
     (found,) = named(analyse(text.format(40)), RULE)
     assert (found.severity, found.location.line) == (Severity.INFO, line_of(text, "@tf.function"))
     assert named(analyse(text.format(2)), RULE) == []
+
+
+CHANGED = "shape of argument 1 changed: float32 (32, 17, 8), then float32 (32, 23, 8)"
+
+
+def _padded(again: int, *causes: str, **parts: object) -> TracedFunction:
+    """Return a function called on line 9 that was traced again for its shapes, at a cost of 12 ms a step."""
+    known = TracedFunction(
+        "train_step", 1 + again, again, 20, spot=Spot("train.py", 4), caller=Spot("train.py", 9)
+    )
+    return replace(known, causes=causes or (CHANGED,), retrace_ms=12.0, **parts)  # type: ignore[arg-type]
+
+
+def test_batches_padded_by_hand_are_observed_at_the_call_with_what_changed(rule: Callable[[str], Check]) -> None:
+    (found,) = rule(RULE).observe(evidence_of(step_ms=30.0, functions=(_padded(15),)))
+    assert found.verdict is Verdict.OBSERVED
+    assert (found.location.line, found.related[0].location.line) == (9, 4)
+    assert "train_step was traced again 15 times" in found.message
+    assert "shape of argument 1 changed" in found.message
+    assert len(found.message) < 200
+    assert found.impact is not None
+    assert found.impact.step_share == 0.4
+
+
+@pytest.mark.parametrize(
+    "traced",
+    [
+        _padded(1),
+        _padded(15, "a new tf.function object was made", CHANGED),
+        replace(_padded(15), retrace_ms=0.3),
+        replace(_padded(15), caller=None, spot=None),
+    ],
+    ids=["last batch", "models one after another", "cheap", "of Keras itself"],
+)
+def test_nothing_is_observed(rule: Callable[[str], Check], traced: TracedFunction) -> None:
+    assert list(rule(RULE).observe(evidence_of(step_ms=30.0, functions=(traced,)))) == []
+
+
+def test_a_long_cause_is_cut(rule: Callable[[str], Check]) -> None:
+    (found,) = rule(RULE).observe(evidence_of(step_ms=30.0, functions=(_padded(15, "x" * 300),)))
+    assert len(found.message) < 200

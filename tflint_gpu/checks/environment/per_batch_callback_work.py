@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity
+from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.context import Activation, Guard, Loop, Region
 from tflint_gpu.program.values import Call, Const, constant, is_true
@@ -60,6 +60,14 @@ _FILES = {
     "time.sleep": "sleeping",
 }
 _NETWORK = ("requests.", "urllib.request.", "boto3.", "smtplib.", "google.cloud.", "sklearn.metrics.")
+#: What evidence calls the work that a trace does not carry out, where it is not the last two words of the call.
+_MUTED = {
+    "tf.saved_model.save": "tf.saved_model.save",
+    "tf.train.Checkpoint.save": "tf.train.Checkpoint.save",
+    "tf.train.Checkpoint.write": "tf.train.Checkpoint.write",
+    "tf.train.CheckpointManager.save": "tf.train.CheckpointManager.save",
+    "matplotlib.pyplot.savefig": "matplotlib savefig",
+}
 _CHECKPOINTS = ("keras.callbacks.ModelCheckpoint", "keras.callbacks.BackupAndRestore")
 
 
@@ -82,6 +90,7 @@ class PerBatchCallbackWork(Check):
                     'Use save_freq="epoch" or a larger number.',
                     severity=self.severity if often else Severity.INFO,
                     fix=_seldom(call, ("save_freq", '"epoch"')),
+                    muted=_muted(call),
                 )
         for call in program.calls_to("keras.callbacks.TensorBoard"):
             yield from self._board(call)
@@ -105,6 +114,7 @@ class PerBatchCallbackWork(Check):
                 "Do it once an epoch, or every few hundred batches.",
                 severity=Severity.INFO if scalar else self.severity,
                 related=related,
+                muted=_muted(call),
             )
 
     def _loops(self, program: Program) -> Iterator[Finding]:
@@ -121,6 +131,7 @@ class PerBatchCallbackWork(Check):
                         f"Every training step waits for this ({what}), and the GPU with it. "
                         "Do it once an epoch, or every few hundred steps.",
                         related=(Related(loop.location, "in every round of this loop"),),
+                        muted=_muted(call),
                     )
 
     def _board(self, call: Call) -> Iterator[Finding]:
@@ -135,6 +146,7 @@ class PerBatchCallbackWork(Check):
                 f"{' and more' if loud else ''}, and the GPU waits. Set histogram_freq=0, or do it seldom.",
                 severity=self.severity if loud else Severity.INFO,
                 fix=_seldom(call, ("histogram_freq", "0"), *[("update_freq", '"epoch"')] * every_batch),
+                muted=_muted(call),
             )
         elif every_batch:
             yield self.at(
@@ -143,10 +155,14 @@ class PerBatchCallbackWork(Check):
                 'Use update_freq="epoch" or a few hundred.',
                 severity=Severity.INFO,
                 fix=_seldom(call, ("update_freq", '"epoch"')),
+                muted=_muted(call),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the time that the callback's batch methods take in each step."""
+        """Judge by the time that the callback's batch methods take in a step, unless the trace muted the work."""
+        if (muted := finding.detail.get("muted")) in evidence.muted:
+            reason = f"the trace does not carry out {muted}: what it costs is in none of its figures"
+            return Judgement(Verdict.UNMEASURED, reason=reason)
         for cost in evidence.callbacks:
             near = touches(cost.spot, finding.location) or (
                 cost.spot is not None
@@ -158,6 +174,15 @@ class PerBatchCallbackWork(Check):
                 figure = Measure("callback_time_per_step", round(cost.ms_per_step, 3), "ms")
                 return weigh(share, "callback_share", f"trace: time in {cost.name}", figure)
         return None
+
+
+def _muted(call: Call) -> str:
+    """Return what evidence calls the work of `call` where it lists what the trace did not carry out."""
+    if call.callee.startswith("tf.summary."):
+        return "tf.summary.create_file_writer"
+    if call.callee.startswith("keras.callbacks."):
+        return call.callee.rpartition(".")[2]
+    return _MUTED.get(call.callee, call.callee.removeprefix("keras."))
 
 
 def profiles_long(call: Call) -> bool:

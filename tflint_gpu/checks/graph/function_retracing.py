@@ -10,19 +10,23 @@ from tflint_gpu.checks.loops import changes_every_round, epoch_functions, is_mem
 from tflint_gpu.checks.scalars import why_no_tensor
 from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import share_of_mean_step, share_of_step, weigh
-from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Location, Measure, Related, Severity, Verdict
 from tflint_gpu.program.context import Guard, Loop
 from tflint_gpu.program.values import Call, Function, GraphFunction
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.findings import Location
     from tflint_gpu.program.target import Target
     from tflint_gpu.program.views import Program
-    from tflint_gpu.trace.evidence import Evidence, TracedFunction
+    from tflint_gpu.trace.evidence import Evidence, Spot, TracedFunction
 
 #: A function made anew this often, in a loop over a few models or folds, is no loss worth a word.
 FEW_ROUNDS = 4
+
+#: Traces after warm-up from which on they are no accident: a last, shorter batch is one.
+SEVERAL = 3
+#: How evidence says that a function was traced because it was another object than before.
+NEW_OBJECT = "a new tf.function object was made"
 
 #: Options that settle the shapes or types a function is traced for.
 _SHAPE_OPTIONS = ("input_signature", "reduce_retracing", "experimental_relax_shapes")
@@ -117,8 +121,7 @@ class FunctionRetracing(Check):
         if not seen:
             return None
         again = sum(traced.retraces_after_warmup for traced in seen)
-        traces, calls = (sum(traced.traces for traced in seen), sum(traced.calls for traced in seen))
-        figures = (Measure("traces", traces), Measure("calls", calls), Measure("retraces_after_warmup", again))
+        figures = _counts(seen)
         if not again:
             return Judgement(Verdict.REFUTED, figures)
         timed = _share(seen, evidence)
@@ -129,6 +132,44 @@ class FunctionRetracing(Check):
         # The bucket is exact where the window saw a trace; between rare ones only the whole run's figure is left.
         share = building or timed or 0.0
         return weigh(share, "tracing_share", "trace: tracing and building graphs", *figures)
+
+    def observe(self, evidence: Evidence) -> Iterator[Finding]:
+        """Yield functions that the runtime traced again and again, at their calls, with what changed."""
+        for traced in evidence.functions:
+            place, again = traced.caller or traced.spot, traced.retraces_after_warmup
+            # Functions of new objects, such as those of one model after another, are another rule's matter.
+            if place is None or again < SEVERAL or not traced.causes or NEW_OBJECT in traced.causes:
+                continue
+            share = _share([traced], evidence) or evidence.share("compile") or 0.0
+            judged = weigh(share, "tracing_share", "trace: tracing and building graphs", *_counts([traced]))
+            if judged.verdict is not Verdict.CONFIRMED:
+                continue
+            defined = (Related(_location(traced.spot), "this function is traced"),) if traced.spot else ()
+            found = self.at(_location(place), _told(traced), related=defined)
+            yield found.with_verdict(Verdict.OBSERVED, evidence=judged.measures, impact=judged.impact)
+
+
+def _told(traced: TracedFunction) -> str:
+    """Say how often and why, short enough for one line."""
+    again = traced.retraces_after_warmup
+    message = (
+        f"{traced.name} was traced again {again} times after warm-up while the GPU waited: {traced.causes[0]}"
+    )
+    remedy = "; pad to few sizes, or pass tensors"
+    room = 199 - len(remedy)
+    return (message if len(message) <= room else message[: room - 2].rstrip() + " …") + remedy
+
+
+def _location(spot: Spot) -> Location:
+    return Location(spot.path, spot.line, cell=spot.cell)
+
+
+def _counts(seen: list[TracedFunction]) -> tuple[Measure, ...]:
+    return (
+        Measure("traces", sum(traced.traces for traced in seen)),
+        Measure("calls", sum(traced.calls for traced in seen)),
+        Measure("retraces_after_warmup", sum(traced.retraces_after_warmup for traced in seen)),
+    )
 
 
 def _relaxed(target: Target) -> str:
