@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tflint_gpu.checks.generators import costly
+from tflint_gpu.checks.generators import calls_inside, costly, generator_function
 from tflint_gpu.checks.pipelines import runs_once
 from tflint_gpu.checks.sizes import size_of
 from tflint_gpu.program.context import Region
@@ -52,6 +52,8 @@ _ARRAYS = frozenset(
     }
 )
 _MADE = ("numpy.random.", "keras.datasets.", "sklearn.datasets.")
+#: What a loop of one's own draws a batch from a generator with.
+NEXT = "builtins.next"
 _ARITHMETIC = ("+", "-", "*", "/", "//", "**")
 
 
@@ -140,7 +142,8 @@ def _many(key: Value) -> bool:
 def over_arrays(program: Program) -> Iterator[tuple[Call, Picked]]:
     """Yield the calls that draw training data from Python code which only picks rows out of arrays in memory.
 
-    The calls are ``from_generator`` and ``fit``; python-generator-input leaves those to this rule.
+    The calls are ``from_generator``, ``fit``, and ``next`` in a training loop; python-generator-input leaves those
+    to this rule.
     """
     elements: dict[Call, list[Value]] = {}
     for call, element in program.elements:
@@ -156,6 +159,9 @@ def over_arrays(program: Program) -> Iterator[tuple[Call, Picked]]:
 
 def _trains(call: Call, program: Program) -> bool:
     """Say whether training draws from `call`, in every epoch anew."""
+    if call.callee == NEXT:
+        loops = {id(loop) for loop in call.context.loops}
+        return any(id(run.loop) in loops for run in program.runs if run.kind != "fit")
     if call.callee != "tf.data.Dataset.from_generator":
         return call.callee in ("keras.Model.fit", "keras.Model.fit_generator")
     return any(
@@ -168,12 +174,16 @@ def _trains(call: Call, program: Program) -> bool:
 
 def _works(call: Call, program: Program) -> bool:
     """Say whether the code does more than pick: reads, decodes or augments samples, or calls what is not known."""
-    inside = [
-        other
-        for other in program.calls
-        if other.context.region == "loader"
-        and any(isinstance(frame, Region) and frame.owner is call for frame in other.context)
-    ]
+    if call.callee == NEXT:
+        function = generator_function(call.args[0])
+        inside = list(calls_inside(program, function)) if function is not None else []
+    else:
+        inside = [
+            other
+            for other in program.calls
+            if other.context.region == "loader"
+            and any(isinstance(frame, Region) and frame.owner is call for frame in other.context)
+        ]
     return costly(inside) is not None or any(not other.callee for other in inside)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import assignment, attributes, folding, imports, kinds, loops, options
+from tflint_gpu.program import assignment, attributes, datasets, folding, imports, kinds, loops, options
 from tflint_gpu.program.names import canonical
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
@@ -18,6 +18,7 @@ from tflint_gpu.program.values import (
     Const,
     Dataset,
     External,
+    Generator,
     Instance,
     Items,
     Mapping,
@@ -157,7 +158,10 @@ def _next(machine: Machine, state: State, site: Site) -> Value | None:
     source = loops.drawn_from(site.args[0])
     if any(isinstance(option, Dataset) for option in options_of(source)):
         machine.draws.append((source, noted))
-    return loops.element_of(machine, state, site.args[0])
+    element = loops.element_of(machine, state, site.args[0])
+    if any(isinstance(option, Generator) for option in options_of(source)):
+        datasets.note_element(machine, noted, element)
+    return element
 
 
 def _map(machine: Machine, state: State, site: Site) -> Value | None:

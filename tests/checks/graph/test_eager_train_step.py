@@ -23,6 +23,20 @@ def test_stands_from_the_function_to_its_tape(analyse: Analyse) -> None:
     assert finding.related[0].location.line == line_of(text, "for x, y")
 
 
+def test_stands_at_the_function_that_applies_what_another_one_took(analyse: Analyse) -> None:
+    text = SETUP + (
+        "optimizer = tf.keras.optimizers.SGD()\n"
+        "def gradients(x, y):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n"
+        "    return tape.gradient(loss, model.trainable_variables)\n\n"
+        "def update(x, y):\n    found = gradients(x, y)\n"
+        "    optimizer.apply_gradients(zip(found, model.trainable_variables))\n\n"
+        "def main():\n    for x, y in ds:\n        update(x, y)\n\nmain()\n"
+    )
+    (finding,) = named(analyse(text), RULE)
+
+    assert finding.location.line == line_of(text, "def update")
+
+
 @pytest.mark.parametrize(
     "wrapping",
     [

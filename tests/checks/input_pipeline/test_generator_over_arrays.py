@@ -113,3 +113,44 @@ def test_time_of_the_generator_decides(rule: Callable[[str], Check]) -> None:
     judged = check.judge(finding_at(check, 12), evidence)
     assert judged is not None
     assert judged.verdict is Verdict.CONFIRMED
+
+
+LOOP = """
+optimizer = tf.keras.optimizers.Adam()
+
+@tf.function
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(a) - b)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+def batches():
+    while True:
+        for i in range(0, len(x), 64):
+            yield BATCH
+
+source = batches()
+for epoch in range(10):
+    for _ in range(100):
+        a, b = next(source)
+        step(a, b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"),
+    [
+        ("x[i : i + 64], y[i : i + 64]", [Severity.INFO]),
+        ("x[i], y[i]", [Severity.WARNING]),
+        ("prepare(x[i : i + 64]), y[i : i + 64]", []),
+        ("cv2.resize(x[i], (8, 8)), y[i]", []),
+        ("0.1 * i, 3", []),
+    ],
+)
+def test_batches_drawn_by_next(analyse: Analyse, batch: str, expected: list[Severity]) -> None:
+    assert of(analyse, LOOP.replace("BATCH", batch)) == expected
+
+
+def test_drawing_outside_of_training_is_a_look(analyse: Analyse) -> None:
+    text = LOOP.replace("BATCH", "x[i : i + 64], y[i : i + 64]").replace("    step(a, b)", "    print(a, b)")
+    assert of(analyse, text) == []

@@ -44,8 +44,9 @@ class EagerTrainStep(Check):
         compiled = {step.apply.location for step in program.steps if "graph" in step.apply.context.regions}
         adapting = {step.apply.module.path for step in program.steps if learns_to_learn(step)}
         for step, loop, function in steps_by_hand(program):
-            start = function.function.location if function else loop.location
-            related = (Related(loop.location, "this loop drives it"),) if function else ()
+            shown = function or _function_of_apply(step)
+            start = shown.function.location if shown else loop.location
+            related = (Related(loop.location, "this loop drives it"),) if shown else ()
             yield self.at(
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
@@ -55,7 +56,7 @@ class EagerTrainStep(Check):
                     loop,
                     simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
                 ),
-                qualname=function.function.qualname if function else step.apply.qualname,
+                qualname=shown.function.qualname if shown else step.apply.qualname,
                 related=related,
                 fix=self._fix(step, function, program),
             )
@@ -99,6 +100,16 @@ def steps_by_hand(program: Program) -> Iterator[tuple[Step, Loop, Activation | N
         if start not in seen:
             seen.add(start)
             yield step, step.loop, function
+
+
+def _function_of_apply(step: Step) -> Activation | None:
+    """Return the function called from the loop that applies what another took; None where the loop does itself."""
+    for frame in step.apply.context:
+        if frame is step.loop:
+            return None
+        if isinstance(frame, Activation):
+            return frame
+    return None
 
 
 def _by_hand(step: Step) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from tflint_gpu.checks.arrays import Picked, over_arrays
+from tflint_gpu.checks.arrays import NEXT, Picked, over_arrays
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import callable_function, generator_function, is_pydataset
 from tflint_gpu.checks.input_costs import judge_python
@@ -41,6 +41,8 @@ class GeneratorOverArrays(Check):
             if call.callee == "tf.data.Dataset.from_generator":
                 function = callable_function(call.argument("generator"))
                 yield self._at(call, call, from_arrays, function, _consumer(call, program))
+            elif call.callee == NEXT:
+                yield self._at(call, call, from_arrays, generator_function(call.args[0]), None)
             else:
                 for run in program.runs:
                     if run.call is call:
