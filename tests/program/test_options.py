@@ -199,3 +199,26 @@ def test_size_that_only_a_run_knows_is_unknown_but_the_pipeline_is_there(read: R
 
     assert trained(program) == [["from_tensor_slices", "batch"]]
     assert sizes(program) == [None]
+
+
+def test_a_parser_behind_a_decorator_that_keeps_names(read: Read) -> None:
+    text = """
+import argparse, functools
+parser = argparse.ArgumentParser()
+
+def logged(function):
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        return function(*args, **kwargs)
+    return inner
+
+@logged
+def parse(args=None):
+    return parser.parse_args(args)
+
+parser.add_argument("--batch", type=int, default=48)
+model.fit(base.batch(parse().batch))
+"""
+    (run,) = read(text).runs
+    assert run.pipeline is not None
+    assert run.pipeline.dataset.last.call.constant("batch_size") == 48

@@ -155,6 +155,8 @@ def is_tensor(value: Value | None) -> bool:
     match value:
         case Tensor(symbolic=True):
             return False
+        case Tensor(operator="variable"):
+            return True
         case Tensor(origin=None, parents=parents):
             return any(is_tensor(part) for part in parents)
         case Tensor(origin=Call(callee=callee)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import imports
+from tflint_gpu.program import api, imports
 from tflint_gpu.program.joins import join_all
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
@@ -30,6 +30,8 @@ from tflint_gpu.program.views import Model
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
     from tflint_gpu.program.state import State
+
+_OPTIMIZER = "keras.optimizers.Optimizer"
 
 #: Attributes of a tensor that are no tensors.
 _TENSOR_FACTS = frozenset(("shape dtype name device graph op ndim row_splits nrows bounding_shape").split())
@@ -66,10 +68,17 @@ def attribute(machine: Machine, state: State, base: Value, name: str) -> Value:
         case GraphFunction(function=inner) if name in ("python_function", "__wrapped__"):
             return inner
         case _:
-            known = machine.attributes.get(id(base))
-            if known is not None and name in known[1]:
-                return known[1][name]
-            return Attribute(base, name)
+            return _noted_attribute(machine, base, name)
+
+
+def _noted_attribute(machine: Machine, base: Value, name: str) -> Value:
+    """Return what was set on a value from outside the project, or what its kind is known to have."""
+    known = machine.attributes.get(id(base))
+    if known is not None and name in known[1]:
+        return known[1][name]
+    if name == "iterations" and isinstance(base, Produced) and api.type_of(base.callee) == _OPTIMIZER:
+        return Tensor(parents=(base,), operator="variable")
+    return Attribute(base, name)
 
 
 def _external_attribute(machine: Machine, dotted: str, name: str) -> Value:

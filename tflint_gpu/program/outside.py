@@ -305,6 +305,11 @@ def _partial(machine: Machine, state: State, site: Site) -> Value | None:
     return Partial(function, tuple(args), dict(site.kwargs))
 
 
+def _wraps(machine: Machine, state: State, site: Site) -> Value | None:
+    """``functools.wraps(f)``: it copies the name and the text of `f`, and does not call it."""
+    return Produced(machine.record("functools.wraps", site, state))
+
+
 def _import_module(machine: Machine, state: State, site: Site) -> Value | None:
 
     name = constant(site.args[0]) if site.args else None
@@ -383,6 +388,7 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.isinstance": kinds.is_instance,
     "builtins.hasattr": _opaque,
     "functools.partial": _partial,
+    "functools.wraps": _wraps,
     "importlib.import_module": _import_module,
     "builtins.__import__": _import_module,
     "collections.defaultdict": _default_dict,

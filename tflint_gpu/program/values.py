@@ -139,7 +139,8 @@ class Tensor(Value):
 
     `symbolic` marks the Keras tensors that functional models are built from; `model` is the model that a
     call such as ``model(x)`` came from. `operator` is the one that made it of its parents where no call did:
-    ``+``, ``@``, ``compare``, ``~``, ``[]`` …
+    ``+``, ``@``, ``compare``, ``~``, ``[]`` …; ``variable`` is a state that the device keeps, as an optimizer's
+    step counter.
     """
 
     origin: Call | None = None

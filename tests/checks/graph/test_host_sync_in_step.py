@@ -39,6 +39,8 @@ def loop(body: str) -> str:
         "tf.summary.scalar('loss', loss, step=step)",
         "if loss < best:\n    best = loss\n    seen = len(losses)",
         "losses += [float(v) for v in [loss]]",
+        "seen = optimizer.iterations.numpy()",
+        "if optimizer.iterations % 100 == 0:\n    print('another hundred')",
     ],
 )
 def test_reads_in_every_step(analyse: Analyse, read: str) -> None:
@@ -56,6 +58,7 @@ def test_reads_in_every_step(analyse: Analyse, read: str) -> None:
         "if unheard_of(step):\n    print(float(loss))",
         "if args.benchmark:\n    float(loss)",
         "losses.append(loss)",
+        "counter = optimizer.iterations",
         "print('step', step)",
         "labels = y.numpy()",
         "model.reset_metrics()",
@@ -65,6 +68,7 @@ def test_reads_in_every_step(analyse: Analyse, read: str) -> None:
         "behind a branch",
         "in a benchmark",
         "kept as a tensor",
+        "a counter, not read",
         "no tensor",
         "host data",
         "other call",
