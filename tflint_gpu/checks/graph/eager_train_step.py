@@ -18,11 +18,10 @@ from tflint_gpu.checks.loops import (
     span,
 )
 from tflint_gpu.findings import Finding, Fix, Related, Severity
-from tflint_gpu.program.context import Loop
+from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.values import Items, Produced, Value, is_true
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.context import Activation
     from tflint_gpu.program.views import Program, Step
     from tflint_gpu.trace.evidence import Evidence
 
