@@ -68,6 +68,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "tflint-gpu --help": help_text,
     "tflint-gpu check --help": lambda: help_text("check"),
     "tflint-gpu trace --help": lambda: help_text("trace"),
+    "tflint-gpu attach --help": lambda: help_text("attach"),
     "rules": rules,
 }
 

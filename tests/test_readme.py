@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tflint_gpu.checks.pages import all_pages
-from tflint_gpu.cli import COMMANDS, cli
+from tflint_gpu.cli import cli
 from tflint_gpu.config import KEYS, load_settings
 from tflint_gpu.findings import Verdict
 from tflint_gpu.report import FORMATS
@@ -122,7 +122,6 @@ def test_what_is_called_missing_is_missing() -> None:
 
     assert formats
     assert not set(re.findall(r"`(\w+)`", formats[1])) & set(FORMATS)
-    assert "attach" not in COMMANDS
 
 
 def test_the_hook_and_the_action_take_what_is_shown() -> None:

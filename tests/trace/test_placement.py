@@ -10,7 +10,8 @@ from tflint_gpu.program.kernels import kernel_table
 from tflint_gpu.trace.evidence import Device
 from tflint_gpu.trace.placement import graph_loops, placements
 from tflint_gpu.trace.profile.loops import LoopTime
-from tflint_gpu.trace.profile.summary import OpTime, ProfileSummary
+from tflint_gpu.trace.profile.ops import OpTime
+from tflint_gpu.trace.profile.summary import ProfileSummary
 
 
 def record(op: str = "ResizeBicubic", **changes: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "check",
     "trace": "trace",
     "import": "import_",
+    "attach": "attach",
     "doctor": "doctor",
     "rules": "rules",
     "explain": "explain",

@@ -125,7 +125,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
         profile_folder=where.with_name("profile"),
     )
     with terminable():
-        _hide(where.parent)
+        hide(where.parent)
         evidence = trace_script(job, _tell)
         save(evidence, where)
         result = _lint([str(script.path), *evidence.sources], settings)
@@ -158,7 +158,7 @@ def _changes(what_if: str, script: Script, settings: Settings) -> tuple[str, ...
     return ("cached-batch", *dict.fromkeys(asked))
 
 
-def _hide(folder: Path) -> None:
+def hide(folder: Path) -> None:
     """Make the default folder with a file that keeps it out of the user's repository."""
     if folder.name != EVIDENCE.parent.name or folder.exists():
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 from tflint_gpu import __version__
 from tflint_gpu.findings import Edit, Finding, Severity
+from tflint_gpu.report import hosts
 from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.headline import headline
@@ -129,6 +130,7 @@ def _trace(evidence: Evidence, report: Report) -> dict[str, Any]:
         "verified_fixes": [_verified(fix) for fix in evidence.verified_fixes],
         "placements": [_placement(placement) for placement in evidence.placements],
         "notes": list(evidence.notes),
+        **hosts.as_data(evidence),
     }
 
 

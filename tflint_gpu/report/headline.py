@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Verdict
 from tflint_gpu.report.figures import percent
+from tflint_gpu.report.hosts import slowest
 
 if TYPE_CHECKING:
     from tflint_gpu.trace.evidence import Evidence, WhatIf
@@ -43,8 +44,7 @@ def headline(evidence: Evidence, findings: Sequence[Finding]) -> str:
     sentences = ["; ".join(part for part in parts if part)]
     if evidence.environment.device.kind != "gpu":
         sentences = [f"Traced on a CPU: {parts[1]}" if parts[1] else "Traced on a CPU: the step hardly waits"]
-    if change := _what_if(evidence):
-        sentences.append(change)
+    sentences += filter(None, (slowest(evidence), _what_if(evidence)))
     return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
@@ -61,6 +61,7 @@ def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
     if shares[bucket] < _WORTH_SAYING:
         return ""
     words, factors = _WAITS[bucket]
+    words = "waits for a slower host" if bucket == "collectives" and slowest(evidence) else words
     of = "it" if evidence.environment.device.kind == "gpu" else "the step"
     return f"{percent(shares[bucket])} of {of} {words}{_place(factors, findings)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
+from tflint_gpu.report import hosts
 from tflint_gpu.report.figures import digits, milliseconds, percent, size
 from tflint_gpu.trace.evidence import BUCKETS, Evidence, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
 
@@ -14,7 +15,7 @@ _MOST_PLACEMENTS = 10
 
 def summary(evidence: Evidence) -> list[str]:
     """Return the trace's summary as lines of text, without its headline."""
-    parts = [_setting(evidence), _breakdown(evidence), _what_if(evidence), _verified(evidence)]
+    parts = [_setting(evidence), _breakdown(evidence), _hosts(evidence), _what_if(evidence), _verified(evidence)]
     parts += [_placements(evidence), list(_remarks(evidence))]
     lines: list[str] = []
     for part in parts:
@@ -55,6 +56,11 @@ def _breakdown(evidence: Evidence) -> list[str]:
     if not rows:
         return []
     return _table([row for _, row in rows], [f"step (n = {len(steps)})", "ms", "share", "spread"])
+
+
+def _hosts(evidence: Evidence) -> list[str]:
+    listed = hosts.rows(evidence)
+    return _table(listed, hosts.HEADERS) if listed else []
 
 
 def _what_if(evidence: Evidence) -> list[str]:

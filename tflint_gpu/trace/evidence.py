@@ -14,9 +14,10 @@ from typing import Any
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Location
 from tflint_gpu.trace.usage import Copies as Copies
-from tflint_gpu.trace.usage import GpuUse, Memory
+from tflint_gpu.trace.usage import GpuUse, HostUse, Memory
 from tflint_gpu.trace.usage import Kernels as Kernels
 from tflint_gpu.trace.usage import Samples as Samples
+from tflint_gpu.trace.usage import straggler as straggler
 
 #: Raised when the meaning of a field changes; new fields alone do not.
 SCHEMA = 1
@@ -322,6 +323,8 @@ class Evidence:
     copies: Copies | None = None
     kernels: Kernels | None = None
     gpus: tuple[GpuUse, ...] = ()
+    #: The hosts of a run of several; empty for a single one.
+    hosts: tuple[HostUse, ...] = ()
     memory: Memory | None = None
     samples: Samples | None = None
     what_if: tuple[WhatIf, ...] = ()

@@ -41,9 +41,7 @@ def import_profile(path: Path) -> Imported:
 
 
 def _of_profile(profile: ProfileSummary, path: Path) -> Evidence:
-    note = (
-        "" if profile.seen_as == "time" else "Steps as they are marked in the profile, with the profiler running."
-    )
+    note = "" if profile.seen_as == "time" else "Steps of the profile, with the profiler running."
     return _evidence(
         path,
         profile.device,
@@ -58,6 +56,7 @@ def _of_profile(profile: ProfileSummary, path: Path) -> Evidence:
             "copies": profile.copies,
             "kernels": profile.kernels,
             "gpus": tuple(device.use for device in profile.devices),
+            "hosts": profile.hosts,
             "memory": profile.memory,
         },
     )
@@ -155,7 +154,7 @@ def describe(imported: Imported) -> str:
 def _devices(profile: ProfileSummary) -> list[str]:
     rows = [
         [
-            device.name.rpartition("/device:")[2],
+            device.label,
             str(len(device.steps)) if device.computes else "-",
             f"{statistics.fmean(step.step_ms for step in device.steps):.2f}" if device.steps else "-",
             f"{device.busy_share * 100:.1f} %" if device.busy_share is not None else "-",

@@ -10,7 +10,8 @@ from tflint_gpu.program.kernels import kernel_table
 from tflint_gpu.trace.evidence import GraphLoop, Placement, Spot
 
 if TYPE_CHECKING:
-    from tflint_gpu.trace.profile.summary import OpTime, ProfileSummary
+    from tflint_gpu.trace.profile.ops import OpTime
+    from tflint_gpu.trace.profile.summary import ProfileSummary
 
 _REASONS = {
     "no-kernel": "no GPU kernel for {op}",

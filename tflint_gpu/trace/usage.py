@@ -1,7 +1,8 @@
-"""How each GPU of a run was used, and its memory: parts of the evidence that are told device by device."""
+"""How each GPU and host of a run was used, and memory: parts of the evidence that are told device by device."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -19,6 +20,53 @@ class GpuUse:
     compute_ms: float | None = None
     collective_ms: float | None = None
     steps: int = 0
+
+
+@dataclass(frozen=True)
+class HostUse:
+    """One host of a run of several. Times are means in ms per step of its own, None where it shows no steps.
+
+    `input_ms` is its wait for input, `collective_ms` the time in which it only exchanges with the others or waits
+    for them; `spread` is the interquartile range of its steps over their median. tf.data shares the training input
+    out among `shards`, and `thrown_away_ms` is work on elements that other hosts keep, summed over threads; both
+    None where the profile shows no such sharing.
+    """
+
+    name: str
+    steps: int
+    step_ms: float | None = None
+    spread: float | None = None
+    input_ms: float | None = None
+    collective_ms: float | None = None
+    shards: int | None = None
+    thrown_away_ms: float | None = None
+
+    @property
+    def own_ms(self) -> float | None:
+        """What the host would take for a step if it never had to wait for the others."""
+        return None if self.step_ms is None else self.step_ms - (self.collective_ms or 0.0)
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """The host of several that the others wait for, and `share`: how much of the step they do."""
+
+    name: str
+    share: float
+
+
+def straggler(hosts: Sequence[HostUse]) -> Straggler | None:
+    """Return the host with the longest work of its own; None where hosts do not exchange, or too few show steps.
+
+    `share` is by how much that is longer than the mean of the others, as a part of the mean step.
+    """
+    known = [(host.own_ms, host) for host in hosts if host.own_ms is not None]
+    if len(known) < 2 or not any(host.collective_ms for _, host in known):
+        return None
+    longest, slowest = max(known, key=lambda pair: pair[0])
+    others = [own for own, host in known if host is not slowest]
+    step = sum(host.step_ms or 0.0 for _, host in known) / len(known)
+    return Straggler(slowest.name, (longest - sum(others) / len(others)) / step) if step else None
 
 
 @dataclass(frozen=True)

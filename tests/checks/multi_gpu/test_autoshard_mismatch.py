@@ -8,6 +8,7 @@ from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, nam
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
 from tflint_gpu.trace.evidence import Evidence, WhatIf
+from tflint_gpu.trace.usage import HostUse
 
 Rule = Callable[[str], Check]
 RULE = "autoshard-mismatch"
@@ -155,3 +156,31 @@ def test_half_of_the_wait_is_the_other_workers(rule: Rule) -> None:
     assert judgement is not None
     assert judgement.impact is not None
     assert judgement.impact.step_share == pytest.approx(0.2)
+
+
+def _workers(thrown_ms: float | None, waiting: float = 4.0, gpu: bool = True) -> Evidence:
+    shards = None if thrown_ms is None else 4
+    hosts = tuple(HostUse(name, 9, 10.0, 0.0, waiting, 1.0, shards, thrown_ms) for name in ("a:1", "b:1"))
+    return evidence_of(gpu=gpu, buckets={"input_wait": waiting, "device_compute": 10 - waiting}, hosts=hosts)
+
+
+def test_profiles_of_workers_show_what_they_throw_away(rule: Rule) -> None:
+    check = rule(RULE)
+    (finding,) = check.observe(_workers(2.0))
+    assert finding.verdict is Verdict.OBSERVED
+    assert "each of 4 workers makes all elements" in finding.message
+    assert finding.impact is not None
+    # Three quarters of the wait would be 30 %; the work that is thrown away takes 20 % of the step.
+    assert finding.impact.step_share == pytest.approx(0.2)
+    judgement = check.judge(finding_at(check, 3, wastes=True), _workers(2.0))
+    assert judgement is not None
+    assert judgement.verdict is Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [_workers(None), _workers(0.1), _workers(2.0, waiting=0.0), _workers(2.0, waiting=0.0, gpu=False)],
+    ids=["no sharing seen", "names of files only", "input is ahead", "input is ahead of a CPU"],
+)
+def test_workers_that_lose_nothing(rule: Rule, evidence: Evidence) -> None:
+    assert list(rule(RULE).observe(evidence)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -12,7 +13,7 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Finding, Verdict
 from tflint_gpu.trace.evidence import Evidence
 from tflint_gpu.trace.importer import import_profile
-from tflint_gpu.trace.usage import GpuUse
+from tflint_gpu.trace.usage import GpuUse, HostUse
 
 Rule = Callable[[str], Check]
 BOTH = ("allreduce-bound", "replica-imbalance")
@@ -64,3 +65,37 @@ def test_silent(rule: Rule, evidence: Evidence) -> None:
 @needs_profiles
 def test_one_step_of_bert_on_eight_gpus_is_too_thin(rule: Rule) -> None:
     assert _told(rule, import_profile(SHARED / "v100x8-bert").evidence) == {}
+
+
+def _hosts(*hosts: HostUse, gpu: bool = True) -> Evidence:
+    return evidence_of(gpu=gpu, buckets={"device_compute": 6.0, "collectives": 4.0}, hosts=hosts)
+
+
+def test_a_slower_worker_is_named_with_its_reason(rule: Rule) -> None:
+    early = HostUse("a:1", 5, 10.0, 0.0, 1.0, 6.0)
+    late = HostUse("b:1", 5, 10.0, 0.0, 7.0, 0.0)
+    for gpu in (True, False):
+        told = _told(rule, _hosts(early, late, gpu=gpu))
+        assert list(told) == ["replica-imbalance"]
+        finding = told["replica-imbalance"]
+        assert finding.message.startswith("b:1 takes longer")
+        assert "it waits for its input" in finding.message
+        assert len(finding.message) < 200
+        assert finding.impact is not None
+        assert finding.impact.step_share == pytest.approx(0.6)
+    computing = dataclasses.replace(late, input_ms=1.0)
+    assert "a slower machine" in _told(rule, _hosts(early, computing))["replica-imbalance"].message
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        (HostUse("a:1", 5, 10.0, 0.0, 1.0, 2.0), HostUse("b:1", 5, 10.0, 0.0, 1.5, 1.5)),
+        (HostUse("a:1", 5, 10.0, 0.0, 1.0, 0.0), HostUse("b:1", 5, 30.0, 0.0, 1.0, 0.0)),
+        (HostUse("a:1", 1, 10.0, 0.0, 1.0, 6.0), HostUse("b:1", 1, 10.0, 0.0, 7.0, 0.0)),
+        (HostUse("a:1", 0), HostUse("b:1", 5, 10.0, 0.0, 7.0, 1.0)),
+    ],
+    ids=["in step", "no exchange: not one training", "a single step", "one shows no steps"],
+)
+def test_workers_that_nobody_waits_for(rule: Rule, hosts: tuple[HostUse, ...]) -> None:
+    assert "replica-imbalance" not in _told(rule, _hosts(*hosts))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.gpus import replicas
-from tflint_gpu.checks.multi_gpu.replica_imbalance import unbalanced
+from tflint_gpu.checks.multi_gpu.replica_imbalance import lagging, unbalanced
 from tflint_gpu.checks.verdicts import place_of
 from tflint_gpu.findings import Finding, Impact, Measure, Verdict
 
@@ -24,7 +24,7 @@ class AllreduceBound(Check):
         share = evidence.share("collectives")
         if not gpus or share is None or not evidence.saw_steps or share < self.options["share"]:
             return
-        if unbalanced(evidence) is not None:
+        if unbalanced(evidence) is not None or lagging(evidence) is not None:
             return
         found = self.at(
             place_of(evidence),

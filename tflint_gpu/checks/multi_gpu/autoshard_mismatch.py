@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import judge_input
+from tflint_gpu.checks.input_costs import NEGLIGIBLE_MS, judge_input
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, library_call
 from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS, RECORD_READERS, all_stages, runs_once, several_files
 from tflint_gpu.checks.steps import loudest
-from tflint_gpu.findings import Finding, Fix, Related, Severity
+from tflint_gpu.checks.verdicts import place_of
+from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.values import Const, Dataset, External, Items, Produced, options_of
 from tflint_gpu.program.views import literal
 
@@ -85,10 +86,39 @@ class AutoshardMismatch(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge a waste by what input costs where several workers ran: two throw half away, more throw more."""
+        if finding.detail.get("wastes") and (seen := _thrown_away(evidence)) is not None:
+            return judge_input(evidence, 1.0 - 1.0 / seen[0], Measure("thrown_away_time", round(seen[1], 3), "ms"))
         replicas, gpus = evidence.facts.get("replicas"), evidence.environment.device.count
         if not finding.detail.get("wastes") or not isinstance(replicas, int) or replicas <= gpus:
             return None
         return judge_input(evidence, 1.0 - gpus / replicas)
+
+    def observe(self, evidence: Evidence) -> Iterator[Finding]:
+        """Yield one finding where hosts wait for input of which they throw a part away."""
+        seen = _thrown_away(evidence)
+        if seen is None:
+            return
+        shards, spent = seen
+        judged = judge_input(evidence, 1.0 - 1.0 / shards, Measure("thrown_away_time", round(spent, 3), "ms"))
+        if judged is None or judged.verdict is not Verdict.CONFIRMED:
+            return
+        yield self.at(
+            place_of(evidence),
+            f"each of {shards} workers makes all elements of the input, keeps one in {shards} and waits for them; "
+            "shard() file names by worker before the dear stages.",
+        ).with_verdict(Verdict.OBSERVED, evidence=judged.measures, impact=judged.impact)
+
+
+def _thrown_away(evidence: Evidence) -> tuple[int, float] | None:
+    """Return among how many workers the input is shared out, and the ms a step that others' elements take a host.
+
+    None where that was not seen, or is nothing to speak of.
+    """
+    seen = [(host.shards, host.thrown_away_ms) for host in evidence.hosts if host.shards and host.thrown_away_ms]
+    if not seen:
+        return None
+    spent = sum(ms for _, ms in seen) / len(seen)
+    return (max(shards for shards, _ in seen), spent) if spent >= NEGLIGIBLE_MS else None
 
 
 def _shared(program: Program) -> Iterator[tuple[Pipeline, bool]]:

@@ -58,6 +58,7 @@ CALLS = frozenset(
     }
 )
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+_COLLECTIVE_OP = re.compile(r"^Collective(Reduce|Gather|Bcast|AllToAll)")
 
 
 @functools.cache
@@ -65,6 +66,11 @@ def op_type(name: str) -> str | None:
     """Return the op type of an executor event (``dense/MatMul:MatMul`` -> ``MatMul``), None for others."""
     found = _OP.match(name)
     return found["type"] if found else None
+
+
+def is_collective(name: str) -> bool:
+    """Say whether an executor event is an op in which workers exchange tensors; it lasts until all have come."""
+    return bool(_COLLECTIVE_OP.match(op_type(name) or ""))
 
 
 def host_kind(name: str, stats: frozenset[str]) -> Kind:

@@ -11,7 +11,7 @@ from tflint_gpu.trace.evidence import BUCKETS, Step
 from tflint_gpu.trace.profile.device import DeviceTrace
 from tflint_gpu.trace.profile.host import HostTrace, Marker
 from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract
-from tflint_gpu.trace.profile.names import Kind, Work
+from tflint_gpu.trace.profile.names import Kind, Work, is_collective
 
 #: A pause this many times the median between two steps is an epoch's end or an evaluation, not part of a step.
 _PAUSE = 5
@@ -99,6 +99,7 @@ class Breakdown:
         self._cache: dict[int | None, dict[str, list[Interval]]] = {}
         self._runtime: dict[int | None, list[Interval]] = {}
         self._tracing = tracing(host)
+        self._exchanges = merge((event.start, event.end) for event in host.ops if is_collective(event.name))
 
     def step(self, span: Span) -> Step:
         """Return `span` as a step; its buckets add up to its length."""
@@ -126,6 +127,8 @@ class Breakdown:
     def _device_buckets(self, group: int | None) -> dict[str, list[Interval]]:
         assert self.device
         found = {work.value: merge(self.device.work[work]) for work in Work}
+        # Kernels of NCCL say when GPUs exchange; without them the hosts do it, over the network.
+        found["collectives"] = found["collectives"] or self._exchanges
         found["input_wait"] = merge(self.host.intervals(Kind.INPUT, group))
         found["launch"] = merge(self.host.intervals(Kind.LAUNCH, group))
         found["compile"] = merge([*self.host.intervals(Kind.COMPILE, group), *self._tracing])
@@ -137,6 +140,7 @@ class Breakdown:
         return {
             "device_compute": self.step_ops,
             "input_wait": merge(self.host.intervals(Kind.INPUT, group)),
+            "collectives": self._exchanges,
             "compile": merge([*self.host.intervals(Kind.COMPILE, group), *self._tracing]),
             "host": merge([*self.host.intervals(Kind.HOST, group), *self.host.intervals(Kind.LAUNCH, group)]),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,24 +13,33 @@ from pathlib import Path
 from tflint_gpu.errors import UserError
 from tflint_gpu.trace.evidence import Copies, Device, Eager, Kernels, PipelineStage, Step
 from tflint_gpu.trace.profile import names
+from tflint_gpu.trace.profile.calls import called_steps
 from tflint_gpu.trace.profile.copies import copies_of
 from tflint_gpu.trace.profile.device import DeviceTrace, Kernel, read_device
 from tflint_gpu.trace.profile.eager import eager_of
 from tflint_gpu.trace.profile.host import HostTrace, OpEvent, read_host
+from tflint_gpu.trace.profile.hosts import host_use
 from tflint_gpu.trace.profile.intervals import Interval, clip, holds, length, merge
 from tflint_gpu.trace.profile.kernels import kernel_stats
 from tflint_gpu.trace.profile.layout import find_run
 from tflint_gpu.trace.profile.loops import LoopTime, loop_times
 from tflint_gpu.trace.profile.memory import memory_of
+from tflint_gpu.trace.profile.ops import OpTime, device_op_times, in_input, op_times
 from tflint_gpu.trace.profile.pipelines import pipeline_stages
 from tflint_gpu.trace.profile.space import Plane, read_space
 from tflint_gpu.trace.profile.steps import Breakdown, Span, device_spans, host_spans, tracing
-from tflint_gpu.trace.usage import GpuUse, Memory
+from tflint_gpu.trace.usage import GpuUse, HostUse, Memory
+
+#: How TensorFlow writes the port of a worker into the name of its file.
+_PORT = re.compile(r"_(\d{4,5})$")
 
 
 @dataclass(frozen=True)
 class DeviceSummary:
-    """One GPU of the profile. Times in ms; `busy_share` is of its steps, else of the span of its own activity."""
+    """One GPU of the profile. Times in ms; `busy_share` is of its steps, else of the span of its own activity.
+
+    `host` is the name of its host where the profile has several.
+    """
 
     name: str
     vendor: str
@@ -44,11 +54,17 @@ class DeviceSummary:
     steps: tuple[Step, ...] = ()
     kernels: Kernels | None = None
     collective_ms: float | None = None
+    host: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name for readers: ``GPU:0``, or ``worker1 GPU:0`` where there are several hosts."""
+        return f"{self.host} {self.name.rpartition('/device:')[2]}".strip()
 
     @property
     def use(self) -> GpuUse:
         """How the GPU was used, per step of its own; its times are None where it has no steps."""
-        name = self.name.rpartition("/device:")[2]
+        name = self.label
         if not self.steps:
             return GpuUse(name, self.computes, self.busy_share)
         computed = sum(step.buckets["device_compute"] for step in self.steps) / len(self.steps)
@@ -67,23 +83,12 @@ class FunctionCalls:
 
 
 @dataclass(frozen=True)
-class OpTime:
-    """One op by its full `name` in the graph: runs and ms per step; `in_input` where tf.data ran it ahead."""
-
-    op: str
-    name: str
-    count: float
-    ms: float
-    in_input: bool = False
-
-
-@dataclass(frozen=True)
 class ProfileSummary:
     """A profile in figures. Counts and times are per step, where there are steps, else for the whole window.
 
     `steps` are those of every GPU that computes (one entry per device and step), or of the host where none does.
-    `seen_as` is ``marker`` (the host marked its steps), ``device`` (the file grouped device events) or ``time``:
-    no steps were marked, and the whole window counts as one.
+    `seen_as` is ``marker`` (the host marked its steps), ``device`` (the file grouped device events), ``calls`` (of
+    a training function) or ``time``: no steps were found, and the whole window counts as one.
     """
 
     files: tuple[str, ...]
@@ -94,6 +99,7 @@ class ProfileSummary:
     kernels: Kernels | None = None
     copies: Copies | None = None
     memory: Memory | None = None
+    hosts: tuple[HostUse, ...] = ()
     stages: tuple[PipelineStage, ...] = ()
     eager: Eager | None = None
     functions: tuple[FunctionCalls, ...] = ()
@@ -113,9 +119,14 @@ class ProfileSummary:
 
 @dataclass
 class _Host:
-    """One file: its host, its GPUs, and by the name of each GPU its steps and the kernels that began in them."""
+    """One file: its host by `name`, its GPUs, and by the name of each GPU its steps and the kernels in them.
+
+    `stepping` is the function whose calls are the steps, where none were marked.
+    """
 
     host: HostTrace
+    name: str = ""
+    stepping: str = ""
     devices: list[DeviceTrace] = field(default_factory=list)
     spans: dict[str, list[Span]] = field(default_factory=dict)
     kernels: dict[str, list[Kernel]] = field(default_factory=dict)
@@ -133,7 +144,7 @@ def read_profile(path: Path) -> ProfileSummary:
     with _no_collection():
         files = [_read_file(file) for file in run.xplanes]
     if len(files) > 1:
-        notes.append(f"{len(files)} hosts are joined; their steps are counted per device.")
+        notes.append(f"{len(files)} hosts are joined: each step of each of them counts.")
     return summarize(files, tuple(file.name for file in run.xplanes), notes)
 
 
@@ -152,7 +163,7 @@ def _no_collection() -> Iterator[None]:
 def _read_file(file: Path) -> _Host:
     planes = read_space(file)
     _refuse_tpu(planes, file)
-    found = _Host(HostTrace())
+    found = _Host(HostTrace(), _PORT.sub(r":\1", file.name.removesuffix(".xplane.pb")))
     while planes:
         # What was read is let go: the bytes of a large profile count.
         plane = planes.pop(0)
@@ -162,6 +173,9 @@ def _read_file(file: Path) -> _Host:
             found.devices.append(read_device(plane))
     if not found.devices and found.host.begin is None:
         raise UserError(f"{file}: the profile has neither host nor GPU events; record it again while steps run")
+    if not found.host.markers and not found.host.grouped:
+        found.stepping, calls = called_steps(found.host)
+        found.host.markers += calls
     return found
 
 
@@ -177,17 +191,21 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
     seen_as = _find_spans(files)
     for found in files:
         found.kernels = {device.name: _in_steps(found, device) for device in found.devices}
-    devices = tuple(_device_summary(found, device) for found in files for device in found.devices)
+    several = len(files) > 1
+    by_host = [
+        [_device_summary(found, device, found.name if several else "") for device in found.devices]
+        for found in files
+    ]
+    devices = tuple(device for listed in by_host for device in listed)
     used = [device for device in devices if device.computes]
     spans = [span for found in files for spans in found.spans.values() for span in spans]
-    if used:
-        steps = tuple(step for device in used for step in device.steps)
-    else:
-        steps = tuple(step for found in files for step in _cpu_steps(found))
+    own = [_own_steps(found, listed) for found, listed in zip(files, by_host, strict=True)]
+    # A host without a GPU (a chief that only coordinates) counts where no host has one.
+    steps = tuple(step for on_gpu, steps in own for step in steps if on_gpu or not used)
     per = max(1, len(spans))
     kernels = [kernel for found in files for inside in found.kernels.values() for kernel in inside]
     hosts = [found.host for found in files]
-    ops = _ops(hosts, per)
+    ops = op_times(hosts, per)
     return ProfileSummary(
         files=names_,
         device=_main_device(devices),
@@ -197,6 +215,7 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         kernels=kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None,
         copies=copies_of(*_copied(files), per) if any(device.traced for device in devices) else None,
         memory=memory_of((found.host.memory, _host_steps(found)) for found in files),
+        hosts=_hosts(files, [steps for _, steps in own]) if several and seen_as != "time" else (),
         stages=pipeline_stages(hosts, per),
         eager=eager_of(hosts),
         functions=_functions(hosts),
@@ -204,9 +223,9 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         compile_ms=sum(length(merge(host.intervals(names.Kind.COMPILE, None))) for host in hosts) / 1e9,
         python_ops=tuple(row for row in ops if row.op in names.PYTHON_OPS),
         host_ops=ops,
-        device_ops=_device_ops(kernels, per),
+        device_ops=device_op_times(kernels, per),
         loops=loop_times(hosts, per),
-        notes=(*notes, *_notes(devices, seen_as)),
+        notes=(*notes, *_notes(devices, seen_as, sorted({found.stepping for found in files} - {""}))),
     )
 
 
@@ -221,7 +240,7 @@ def _find_spans(files: Sequence[_Host]) -> str:
             window = [(found.host.begin or 0, found.host.end or 0)]
             found.spans[""] = host_spans(found.host) or _whole(window)
         if found.host.markers:
-            seen_as = "marker"
+            seen_as = "calls" if found.stepping else "marker"
         elif seen_as == "time" and any(device.groups for device in computing):
             seen_as = "device"
     return seen_as
@@ -232,9 +251,15 @@ def _whole(intervals: Sequence[Interval]) -> list[Span]:
     return [Span(0, start, end, end)] if end > start else []
 
 
-def _device_summary(found: _Host, device: DeviceTrace) -> DeviceSummary:
+def _device_summary(found: _Host, device: DeviceTrace, host: str) -> DeviceSummary:
     base = DeviceSummary(
-        device.name, device.vendor, device.capability, device.memory_bytes, device.traced, device.computes
+        device.name,
+        device.vendor,
+        device.capability,
+        device.memory_bytes,
+        device.traced,
+        device.computes,
+        host=host,
     )
     if not device.traced:
         return base
@@ -270,6 +295,18 @@ def _in_steps(found: _Host, device: DeviceTrace) -> list[Kernel]:
     return [kernel for kernel in device.kernels if holds(inside, kernel.start)]
 
 
+def _hosts(files: Sequence[_Host], steps: Sequence[Sequence[Step]]) -> tuple[HostUse, ...]:
+    return tuple(host_use(found.name, found.host, own) for found, own in zip(files, steps, strict=True))
+
+
+def _own_steps(found: _Host, devices: Sequence[DeviceSummary]) -> tuple[bool, tuple[Step, ...]]:
+    """Return whether GPUs of this host compute, and the steps of those, else of the host itself."""
+    computing = [device for device in devices if device.computes]
+    if computing:
+        return True, tuple(step for device in computing for step in device.steps)
+    return False, tuple(_cpu_steps(found))
+
+
 def _cpu_steps(found: _Host) -> list[Step]:
     breakdown = Breakdown(found.host, None, _cpu_work(found.host))
     return [breakdown.step(span) for span in found.spans.get("", [])]
@@ -280,15 +317,12 @@ def _cpu_work(host: HostTrace) -> list[Interval]:
     ops = [
         (event.start, event.end)
         for event in host.ops
-        if not _in_input(event, host) and names.op_type(event.name) not in names.CALLS
+        if not in_input(event, host)
+        and names.op_type(event.name) not in names.CALLS
+        and not names.is_collective(event.name)
     ]
     eager = [(call.start, call.end) for call in host.eager if not call.is_function]
     return [*ops, *eager, *host.intervals(names.Kind.HLO, None)]
-
-
-def _in_input(event: OpEvent, host: HostTrace) -> bool:
-    """Say whether tf.data ran `event`: on its own thread, inside a stage, or in a function that a stage calls."""
-    return event.input_thread or bool(event.inside) or event.executor in host.captured
 
 
 def _main_device(devices: Sequence[DeviceSummary]) -> Device:
@@ -334,37 +368,7 @@ def _functions(hosts: Iterable[HostTrace]) -> tuple[FunctionCalls, ...]:
     )
 
 
-def _ops(hosts: Sequence[HostTrace], steps: int) -> tuple[OpTime, ...]:
-    """Sum up the ops that `hosts` ran by name, the longest first."""
-    captured = {run for host in hosts for run in host.captured}
-    found: dict[tuple[str, bool], list[int]] = {}
-    for event in (event for host in hosts for event in host.ops):
-        in_input = event.input_thread or bool(event.inside) or event.executor in captured
-        entry = found.setdefault((event.name, in_input), [0, 0])
-        entry[0] += 1
-        entry[1] += event.end - event.start
-    rows = [
-        OpTime(names.op_type(name) or name, name.rpartition(":")[0], count / steps, time / 1e9 / steps, in_input)
-        for (name, in_input), (count, time) in found.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: -row.ms))
-
-
-def _device_ops(kernels: Iterable[Kernel], steps: int) -> tuple[OpTime, ...]:
-    found: dict[str, list[int]] = {}
-    for kernel in kernels:
-        if kernel.op:
-            entry = found.setdefault(kernel.op, [0, 0])
-            entry[0] += 1
-            entry[1] += kernel.end - kernel.start
-    rows = [
-        OpTime(names.op_type(op) or "", op.rpartition(":")[0] or op, count / steps, time / 1e9 / steps)
-        for op, (count, time) in found.items()
-    ]
-    return tuple(sorted(rows, key=lambda row: -row.ms))
-
-
-def _notes(devices: Sequence[DeviceSummary], seen_as: str) -> list[str]:
+def _notes(devices: Sequence[DeviceSummary], seen_as: str, stepping: Sequence[str]) -> list[str]:
     notes = []
     if devices and not any(device.traced for device in devices):
         notes.append(
@@ -373,8 +377,10 @@ def _notes(devices: Sequence[DeviceSummary], seen_as: str) -> list[str]:
         )
     unused = [device for device in devices if not device.computes]
     if any(device.computes for device in devices) and unused:
-        listed = ", ".join(device.name.rpartition(":")[2] for device in unused)
+        listed = ", ".join(device.label.replace("GPU:", "") for device in unused)
         notes.append(f"GPU {listed} ran no kernel; the figures are of the others.")
+    if stepping:
+        notes.append(f"No steps are marked in this profile: each call of {', '.join(stepping)} counts as one.")
     if seen_as == "time":
         notes.append("No steps are marked in this profile: the whole window counts as one.")
     return notes
