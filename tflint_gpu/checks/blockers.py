@@ -13,12 +13,23 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.loops import changes_every_round
 from tflint_gpu.program.context import Activation, Region
-from tflint_gpu.program.values import Call, Const, External, Function, Instance, Produced, Unknown, leaves
+from tflint_gpu.program.values import (
+    Call,
+    Const,
+    External,
+    Function,
+    Instance,
+    Produced,
+    Tensor,
+    leaves,
+    options_of,
+)
+from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location
     from tflint_gpu.program.values import Value
-    from tflint_gpu.program.views import Model, Program
+    from tflint_gpu.program.views import Program
 
 #: Calls that compute in the graph, or that tracing settles once and for all.
 _TRACEABLE = ("tf.", "keras.", "math.", "collections.OrderedDict")
@@ -152,13 +163,16 @@ def _in_calls_of(function: Function, program: Program) -> Iterator[Blocker]:
             if any(changes_every_round(value, loop) for loop in call.context.all_loops):
                 yield Blocker(place, "a Python number that changes would trace a new graph in every call")
             elif not _is_known(value):
-                yield Blocker(
-                    place, "what is passed here is not known; a new Python value each time would trace anew"
-                )
+                yield Blocker(place, "what is passed here is not known; each new shape or number would trace anew")
 
 
 def _is_known(value: Value) -> bool:
-    return not isinstance(value, Unknown)
+    """Say whether `value` is a tensor, or the same in every call: what NumPy hands over may have any shape."""
+    return all(
+        isinstance(option, Tensor | Const | External | Function | Instance | Model)
+        or (isinstance(option, Produced) and option.callee.startswith("keras."))
+        for option in options_of(value)
+    )
 
 
 def _inside(function: Function, calls: dict[int, list[Call]], path: list[Function]) -> Iterator[Blocker]:

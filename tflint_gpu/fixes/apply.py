@@ -213,11 +213,17 @@ class _Session:
         if any(count > due[key] for key, count in _counts(told).items()):
             return False
         self.now.update(changed)
+
+        def moved(key: _Key) -> _Key:
+            return key.moved(old[key.path], new[key.path], edits[key.path]) if key.path in edits else key
+
+        known = {moved(_Key.of(finding)) for finding in self.findings}
+        self.refused = {moved(key): refusal for key, refusal in self.refused.items()}
+        for finding in after:
+            # A hint that shows up with a fix has been shown to nobody, so nobody has asked to fix it.
+            if finding.severity is Severity.HINT and _Key.of(finding) not in known:
+                self.refused.setdefault(_Key.of(finding), None)
         self.findings = after
-        self.refused = {
-            key.moved(old[key.path], new[key.path], edits[key.path]) if key.path in edits else key: refusal
-            for key, refusal in self.refused.items()
-        }
         for finding, its in plans:
             # A finding counts once, in its own file where that is among those changed.
             paths = [edit.location.path for edit in its]

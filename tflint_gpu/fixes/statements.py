@@ -121,6 +121,12 @@ def unit(script: Script) -> str:
     return "\t" if any(line.startswith("\t") for line in script.lines) else "    "
 
 
+def quoted(script: Script, text: str) -> str:
+    """Return `text` with the quotes that this file prefers around its strings."""
+    single = script.text.count("'") > script.text.count('"')
+    return text.replace('"', "'") if single and "'" not in text else text
+
+
 def put_under(script: Script, first: int, last: int, head: str) -> list[Splice]:
     """Return the splices that put the lines `first` to `last` into a block with that `head`."""
     lead = script.indent(first)
@@ -138,14 +144,15 @@ def indented(script: Script, first: int, last: int) -> Iterator[Splice]:
             yield Splice(start, start, step)
 
 
-def outdented(script: Script, first: int, last: int, blanks: int) -> Iterator[Splice]:
-    """Yield the splices that move the lines `first` to `last` out by `blanks` characters where they have them."""
-    texts = _inside_strings(script, first, last)
+def outdented(script: Script, first: int, last: int, blanks: int) -> list[Splice]:
+    """Return the splices that move the lines `first` to `last` out by `blanks` characters where they have them."""
+    found, texts = [], _inside_strings(script, first, last)
     for line in range(first, last + 1):
         lead = len(script.indent(line)) if script.lines[line - 1].strip() else 0
         if line not in texts and lead:
             start = script.offset(line, 0)
-            yield Splice(start, start + min(blanks, lead), "")
+            found.append(Splice(start, start + min(blanks, lead), ""))
+    return found
 
 
 def has_comment(text: str) -> bool:

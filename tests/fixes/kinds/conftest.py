@@ -73,8 +73,8 @@ def _in_notebook(text: str, kind: str, parameters: dict[str, str], version: tupl
 def edited() -> Edited:
     """Return a function (kind, marked text, parameters) -> the text after the edit, or why it was declined.
 
-    The text may be indented. What comes out must be the same with CRLF, in a cell of a notebook, and, but for its
-    blanks, indented by tabs.
+    The text may be indented. What comes out must be the same with CRLF, in a cell of a notebook, and, where all
+    its lines are indented by levels, with tabs.
     """
 
     def edit(kind: str, marked: str, /, *, tensorflow: tuple[int, int] = (2, 15), **parameters: str) -> str:
@@ -83,7 +83,8 @@ def edited() -> Edited:
         assert _run(text, kind, parameters, tensorflow, crlf=True) == after
         assert _in_notebook(text, kind, parameters, tensorflow) == after
         tabbed = re.sub(r"^( {4})+", lambda blanks: "\t" * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
-        if tabbed != text:
+        levels = all(len(blanks) % 4 == 0 for blanks in re.findall(r"^ +", text, flags=re.MULTILINE))
+        if tabbed != text and levels:
             expected = re.sub(r"^( {4})+", lambda blanks: "\t" * (len(blanks[0]) // 4), after, flags=re.MULTILINE)
             assert _run(tabbed, kind, parameters, tensorflow) == expected
         return after

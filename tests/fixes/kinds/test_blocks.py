@@ -6,6 +6,7 @@ import pytest
 
 from tests.fixes.kinds.conftest import Edited
 
+_NEEDED = "the rest of the program may need what it does; guard it by hand"
 _SHARED = "the statement shares its line with another; part them"
 
 
@@ -197,13 +198,16 @@ def test_every_nth_round(text: str, after: str, edited: Edited) -> None:
         ),
         (
             "‹for i in range(9):›\n    v = «float(x)»\n",
-            "the rest of the round may need what it makes; guard it by hand",
+            "the rest of the program may need what it does; guard it by hand",
         ),
         (
             "‹for i in range(9):›\n    if a:\n        «f(x)»\n",
             "it does not stand in the loop itself; guard it by hand",
         ),
         ("‹for i in range(9):›\n    a(); «print(x)»\n", _SHARED),
+        ("‹for _ in range(9):›\n    «print(x)»\n", "the loop counts no rounds; draw from enumerate() first"),
+        ("‹for i in range(9):›\n    «print(step(x))»\n", _NEEDED),
+        ("‹for i in range(9):›\n    «losses.append(x.numpy())»\n", _NEEDED),
     ],
 )
 def test_not_every_nth_round(text: str, reason: str, edited: Edited) -> None:

@@ -21,6 +21,12 @@ _FIT = {"name": "fit", "positions": "generator,steps,epochs,workers", "renames":
             "h = m.fit(\n    (g),\n    # steps\n    steps=len(g) // 2,  # half\n    **o\n).history\n",
             id="lines and comments",
         ),
+        pytest.param(
+            "hh = «m.fit_generator(g,\n                     # steps\n                     steps=2)»\n",
+            "hh = m.fit(g,\n           # steps\n           steps=2)\n",
+            id="aligned arguments stay aligned",
+        ),
+        pytest.param("«m.fit_generator(g,\n    steps=2)»\n", "m.fit(g,\n    steps=2)\n", id="others stay"),
         pytest.param("«m \\\n    .fit_generator (g)»\n", "m \\\n    .fit (g)\n", id="a backslash"),
     ],
 )

@@ -42,9 +42,15 @@ def test_name_of_another_place(edited: Edited) -> None:
         ("def f():\n    s = ‹M()›\nd.batch(«32»)\n", "s is out of reach here"),
         ("d.batch(«32»)\ns = ‹M()›\n", "s is out of reach here"),
         ("class A:\n    s = ‹M()›\n    def f(self):\n        d.batch(«32»)\n", "s is out of reach here"),
+        ("s = ‹M()›\nd.batch(«32»)  # a GPU\n", "a comment explains the value; read it first"),
         ("s = ‹M()›\nd.batch(«(\n    1, # one\n)»)\n", "a comment stands inside the expression"),
     ],
 )
 def test_declined(text: str, reason: str, edited: Edited) -> None:
     new = "@" if "# one" in text else "$ * @.n"
     assert edited("rewrite", text, text=new, literal="yes") == reason
+
+
+def test_quotes_are_those_of_the_file(edited: Edited) -> None:
+    assert edited("rewrite", "a = 'x'\nf(s=«30»)\n", text='"epoch"') == "a = 'x'\nf(s='epoch')\n"
+    assert edited("rewrite", 'a = "x"\nf(s=«30»)\n', text='"epoch"') == 'a = "x"\nf(s="epoch")\n'

@@ -49,6 +49,7 @@ _NEEDS_DIGITS = (
 _COUNTS = ("tf.shape", "tf.size", "tf.rank", "tf.range")
 
 
+_BESIDE = "it meets other 64-bit tensors; narrow them together"
 _SOFT = "a default that the user may override asks for it"
 
 
@@ -71,7 +72,7 @@ class Float64Compute(Check):
                         "Every layer now computes in 64 bits, at half the speed of 32 or, on most GPUs, a 32nd. "
                         'Use "float32" unless the digits are needed.',
                         severity=Severity.INFO if soft else severity,
-                        fix=_SOFT if soft else self._narrowed(call, name, 0),
+                        fix=_SOFT if soft else self._policy(call, name, program),
                     )
         for model in program.models:
             for layer in model.layers:
@@ -90,7 +91,7 @@ class Float64Compute(Check):
                     "This variable and all that is computed from it take 64 bits: half the speed of 32 or, on "
                     "most GPUs, a 32nd. Use float32.",
                     severity=severity,
-                    fix=self._narrowed(call, "dtype"),
+                    fix=self._narrowed(call, "dtype") if _lone(call) else _BESIDE,
                 )
         for callee, position in _CASTS.items():
             for call in program.calls_to(callee):
@@ -100,8 +101,15 @@ class Float64Compute(Check):
                         "From here on the step computes in 64 bits: half the speed of 32 or, on most GPUs, a "
                         "32nd. Cast to float32.",
                         severity=severity,
-                        fix=self._narrowed(call, "dtype", position),
+                        fix=self._narrowed(call, "dtype", position) if _lone(call) else _BESIDE,
                     )
+
+    def _policy(self, call: Call, name: str, program: Program) -> Fix | str:
+        if program.steps:
+            return "a step of one's own may take in 64-bit arrays; narrow those first"
+        if call.callee.endswith(".set_floatx"):
+            return self.change("drop-statement", call.location, "leave Keras at float32", safety="unsafe")
+        return self._narrowed(call, name, 0)
 
     def _narrowed(self, call: Call, argument: str, position: int | None = None) -> Fix:
         return self.change(
@@ -132,6 +140,13 @@ def is_float64(value: Value | None) -> bool:
     if isinstance(value, Const):
         return value.value in ("float64", "double")
     return isinstance(value, External) and value.name in _NAMES
+
+
+def _lone(call: Call) -> bool:
+    """Say whether the file has 64-bit types in variables and casts of data alone, so that all narrow together."""
+    return not any(
+        word in call.module.source.text for word in ("np.float64", "numpy.float64", "astype", "np.double")
+    )
 
 
 def _casts_data(call: Call, position: int) -> bool:

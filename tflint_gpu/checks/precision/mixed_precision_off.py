@@ -14,6 +14,7 @@ from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, External, Value, constant
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.views import Model, Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -38,14 +39,14 @@ class MixedPrecisionOff(Check):
         """Yield one finding a trained, large model of a program that never touches precision."""
         if _decided(program):
             return
-        for model in program.models:
-            if not model.trained or not _is_large(model) or any(_has_dtype(layer) for layer in model.layers):
-                continue
+        trained = [model for model in program.models if model.trained]
+        large = [model for model in trained if _is_large(model) and not any(map(_has_dtype, model.layers))]
+        for number, model in enumerate(large):
             yield self.at(
                 model.compiles[0] if model.compiles else (model.call or model.location),
                 "This large model computes in 32 bits: Tensor Cores run its convolutions and products faster "
                 'in 16. Try the policy "mixed_bfloat16" and measure.',
-                fix=_policy_set(model, program),
+                fix="the fix of the first large model is for all" if number else _policy_set(trained, program),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -64,22 +65,26 @@ class MixedPrecisionOff(Check):
         return None
 
 
-def _policy_set(model: Model, program: Program) -> Fix | str:
-    """Return the fix that sets the policy before the model and keeps its output in 32 bits."""
-    made = model.call
-    last = last_layer(model, program)
-    if made is None or last is None:
-        return "the layer that gives the model's output is not known; it should stay in float32"
-    if not model.compiles:
-        return "a step of one's own casts its loss by hand"
-    parts = [call.location for call in (made, *model.layers, *inputs_of(model, program))]
-    if made.qualname or last.qualname or any(part.path != made.location.path for part in parts):
-        return "the model is built in a function; set the policy where the program starts"
-    first = min(parts, key=lambda part: (part.cell or 0, part.line))
+def _policy_set(models: list[Model], program: Program) -> Fix | str:
+    """Return the fix that sets the policy before all `models` and keeps their outputs in 32 bits."""
+    starts: list[Location] = []
+    outputs: list[Change] = []
+    for model in models:
+        made, last = model.call, last_layer(model, program)
+        if made is None or last is None:
+            return "the layer that gives a model's output is not known; it should stay in float32"
+        if not model.compiles:
+            return "a step of one's own casts its loss by hand"
+        if made.qualname or last.qualname:
+            return "a model is built in a function; set the policy where the program starts"
+        starts += [call.location for call in (made, *model.layers, *inputs_of(model, program))]
+        outputs.append(Change("add-argument", last.location, (("name", "dtype"), ("value", '"float32"'))))
+    if len({start.path for start in starts}) > 1:
+        return "the models are built in several files; set the policy where the program starts"
+    first = min(starts, key=lambda start: (start.cell or 0, start.line))
     policy = (("text", '{keras.mixed_precision.set_global_policy}("mixed_bfloat16")'),)
-    output = (("name", "dtype"), ("value", '"float32"'))
-    changes = (Change("insert-statement", first, policy), Change("add-argument", last.location, output))
-    return Fix("unsafe", 'set the policy "mixed_bfloat16", keep the output in float32', changes)
+    title = 'set the policy "mixed_bfloat16", keep outputs in float32'
+    return Fix("unsafe", title, (Change("insert-statement", first, policy), *dict.fromkeys(outputs)))
 
 
 def _decided(program: Program) -> bool:

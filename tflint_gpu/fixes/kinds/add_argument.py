@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tflint_gpu.fixes.places import DeclinedError, Splice
+from tflint_gpu.fixes.statements import quoted
 
 if TYPE_CHECKING:
     import libcst
@@ -32,6 +33,7 @@ def edit(site: Site) -> list[Splice]:
     if any(arg.star for arg in node.args):
         raise DeclinedError(f"the call unpacks arguments, which may already hold {name}")
     value, imports = site.text("value")
+    value = quoted(site.script, value)
     given = _given(node, name, site.parameters.get("position"))
     if given is not None:
         if call.code(given.value) not in ("None", "1"):

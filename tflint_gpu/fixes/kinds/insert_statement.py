@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.fixes.places import DeclinedError, Splice
-from tflint_gpu.fixes.statements import alone, is_docstring, line_end, statement_at
+from tflint_gpu.fixes.statements import alone, is_docstring, line_end, quoted, statement_at
 
 if TYPE_CHECKING:
     import ast
@@ -24,6 +24,7 @@ def edit(site: Site) -> list[Splice]:
         alone(script, placed)
         line = placed.first
         text, imports = site.text("text", line)
+        text = quoted(script, text)
         start = script.offset(line, 0)
         return [*imports, Splice(start, start, f"{script.indent(line)}{text}{script.newline(line)}")]
     body: list[ast.stmt] = getattr(placed.node, "body", [])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.fixes.expressions import argument_ranges, call_at, method_of
 from tflint_gpu.fixes.kinds.drop_arguments import dropped
 from tflint_gpu.fixes.places import DeclinedError, Splice
-from tflint_gpu.fixes.statements import end_of, start_of
+from tflint_gpu.fixes.statements import end_of, outdented, start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +32,20 @@ def edit(site: Site) -> list[Splice]:
     end = script.offset(*end_of(script, call.func))
     return [
         Splice(start, end, site.parameters["name"]),
+        *_aligned(site, call, end - start - len(site.parameters["name"])),
         *_named(site, call),
         *_renamed(script, call, dict(pair.split(":") for pair in _listed(site, "renames"))),
         *dropped(script, call, gone),
     ]
+
+
+def _aligned(site: Site, call: ast.Call, shorter: int) -> list[Splice]:
+    """Return the splices that keep arguments below the first one there, where all of them stand so."""
+    script, ranges = site.script, argument_ranges(site.script, call)
+    (line, column), last = script.place(ranges[0][0]) if ranges else (0, 0), end_of(script, call)[0]
+    below = range(line + 1, last + 1)
+    aligned = line == end_of(script, call.func)[0] and all(script.indent(under) == " " * column for under in below)
+    return outdented(script, line + 1, last, shorter) if aligned and shorter > 0 and below else []
 
 
 def _listed(site: Site, name: str) -> list[str]:
