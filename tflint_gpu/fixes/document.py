@@ -39,6 +39,7 @@ class Document:
             tuple(self._span(place, source) for place in change.places),
         )
         made = sorted(load_kind(change.kind)(site), key=lambda splice: (splice.start, splice.end))
+        _keep_comments(script, made)
         return tuple(Edit(_location(source, script, splice), splice.text) for splice in made)
 
     def _span(self, where: Location, source: Source) -> Span:
@@ -101,6 +102,15 @@ class Document:
             if cell is None or any(part.number == cell for part in source.cells):
                 return source, script
         raise DeclinedError("the cell is no Python")
+
+
+def _keep_comments(script: Script, splices: Sequence[Splice]) -> None:
+    """Raise `DeclinedError` where a comment would be lost: it may say why the code is as it is."""
+    written = "\n".join(splice.text for splice in splices)
+    for start, comment in script.comments.items():
+        gone = any(splice.start <= start < splice.end for splice in splices)
+        if gone and comment not in written:
+            raise DeclinedError(f"the comment in line {script.place(start)[0]} would be lost")
 
 
 def _location(source: Source, script: Script, splice: Splice) -> Location:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -44,6 +47,16 @@ class Script:
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
+
+    @cached_property
+    def comments(self) -> dict[int, str]:
+        """The comments of the text by the offset they begin at, as far as the tokenizer can read it."""
+        found = {}
+        with suppress(SyntaxError, tokenize.TokenError):
+            for token in tokenize.generate_tokens(iter(self.lines).__next__):
+                if token.type == tokenize.COMMENT:
+                    found[self.offset(*token.start)] = token.string
+        return found
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a place; `line` counts from 1, `column` from 0."""
