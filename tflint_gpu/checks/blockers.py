@@ -70,7 +70,7 @@ _EFFECTS = {
     "builtins.print": "print() would run when the function is traced, not in every call",
     "builtins.float": "float() of a tensor has no value while the function is traced",
     "builtins.int": "int() of a tensor has no value while the function is traced",
-    "builtins.bool": "Python cannot branch on a tensor while the function is traced",
+    "builtins.bool": "a branch on a tensor is traced both ways, and what only one of them makes is lost",
     "builtins.open": "it opens a file",
     "builtins.round": "round() of a tensor has no value while the function is traced",
     "builtins.setattr": "it would set the attribute when the function is traced, not in every call",
@@ -106,12 +106,7 @@ def blockers_under_keras(program: Program, model: Model) -> list[Blocker]:
     That is its own step and forward pass, and the losses and metrics that are functions of the project.
     """
     calls = _calls_by_text(program)
-    found = [
-        blocker
-        for function in _traced(program)
-        for blocker in _inside(function, calls, [])
-        if not blocker.reason.startswith("it sets an attribute")
-    ]
+    found = [blocker for function in _traced(program) for blocker in _inside(function, calls, [])]
     unread = model.kind in ("unknown", "loaded") or (model.kind == "subclass" and model.instance is None)
     if unread or not all(
         _is_plain(value) for call in model.compiles for value in (*call.args, *call.kwargs.values())
@@ -145,12 +140,22 @@ def _is_plain(value: Value) -> bool:
     )
 
 
-def _calls_by_text(program: Program) -> dict[int, list[Call]]:
-    """Return every call of the program by the identity of its text."""
-    found: dict[int, list[Call]] = {}
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Every call of a program by the identity of its text, and the branches on tensors by that of the function."""
+
+    by_text: dict[int, list[Call]]
+    branches: dict[int, list[Call]]
+
+
+def _calls_by_text(program: Program) -> _Calls:
+    found = _Calls({}, {})
     for call in program.calls:
         if call.node is not None:
-            found.setdefault(id(call.node), []).append(call)
+            found.by_text.setdefault(id(call.node), []).append(call)
+        elif call.callee == "builtins.bool" and call.context.activations:
+            function = call.context.activations[0].function
+            found.branches.setdefault(id(function.node), []).append(call)
     return found
 
 
@@ -175,7 +180,7 @@ def _is_known(value: Value) -> bool:
     )
 
 
-def _inside(function: Function, calls: dict[int, list[Call]], path: list[Function]) -> Iterator[Blocker]:
+def _inside(function: Function, calls: _Calls, path: list[Function]) -> Iterator[Blocker]:
     if any(function.node is other.node for other in path):
         yield Blocker(function.location, f"{function.name} calls itself")
         return
@@ -186,6 +191,8 @@ def _inside(function: Function, calls: dict[int, list[Call]], path: list[Functio
             yield Blocker(function.module.location(node), reason)
         elif isinstance(node, ast.Call):
             yield from _of_call(node, function, calls, path, fresh)
+    for call in calls.branches.get(id(function.node), ()):
+        yield Blocker(call.location, _EFFECTS["builtins.bool"])
 
 
 def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -238,11 +245,11 @@ def _parameters(node: ast.AST) -> set[str]:
 
 
 def _of_call(
-    node: ast.Call, function: Function, calls: dict[int, list[Call]], path: list[Function], fresh: set[str]
+    node: ast.Call, function: Function, calls: _Calls, path: list[Function], fresh: set[str]
 ) -> Iterator[Blocker]:
     place = function.module.location(node)
-    known = calls.get(id(node), [])
-    if not known:
+    known = calls.by_text.get(id(node), [])
+    if not known and not (isinstance(node.func, ast.Name) and f"builtins.{node.func.id}" in _STATIC):
         yield Blocker(place, f"what {ast.unparse(node.func)} does is not known")
         return
     for call in known:
