@@ -1,26 +1,29 @@
-"""Generate the tables of ops and APIs without a GPU kernel from the installed TensorFlow.
+"""Generate the tables of ops and APIs without a GPU kernel, for every version of TensorFlow that was looked at.
 
-Run with the interpreter whose TensorFlow the tables shall describe (a CUDA build, which every Linux x86-64
-wheel is; no GPU needed), from the root of the repository; about five minutes:
+``scripts/read_kernel_registry.py FOLDER`` comes first, once with each TensorFlow; then, from the root of the
+repository and with the interpreter that has the newest of them, about ten minutes:
 
-    python scripts/generate_kernel_table.py
+    python scripts/generate_kernel_table.py FOLDER
 
-It writes two files to ``tflint_gpu/program/data/``:
+It writes to ``tflint_gpu/program/data/``:
 
-* ``kernels.json``: per op, what its GPU kernels accept and which ops XLA compiles, from the kernel registry;
-* ``apis.json``: per public function, the ops without a GPU kernel that it becomes, from tracing it, with the
-  ops of its gradient and whether XLA compiles it. XLA is tried on the CPU: a refusal is strong evidence for a
-  GPU, no proof.
+* ``kernels.json``: per op of the newest TensorFlow, what its GPU kernels accept and which ops XLA compiles;
+* ``older_kernels.json``: for every older version, what differs from the next newer one;
+* ``apis.json``: per public function, the ops that it becomes for which some version has no GPU kernel, from
+  tracing it, with those of its gradient and whether XLA compiles it. XLA is tried on the CPU: a refusal is strong
+  evidence for a GPU, no proof.
 """
 
 from __future__ import annotations
 
-import collections
+import functools
 import inspect
+import itertools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,7 @@ import keras  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from api_calls import guesses, samples  # noqa: E402
 from api_recipes import RECIPES, Recipe  # noqa: E402
-from tensorflow.python.framework import kernels  # noqa: E402
+from read_kernel_registry import load_xla  # noqa: E402
 
 from tflint_gpu.trace.probe import placement  # noqa: E402
 from tflint_gpu.trace.probe.registry import Kernels  # noqa: E402
@@ -66,18 +69,65 @@ INCIDENTAL = frozenset(
 )
 
 
-def main() -> None:
-    """Write both tables and say what they hold."""
+@dataclass(frozen=True)
+class Known:
+    """What the registries tell: the ops that XLA `compiled`, and those that an older TensorFlow has `lost`."""
+
+    compiled: frozenset[str]
+    lost: frozenset[str]
+
+
+def main(folder: Path) -> None:
+    """Write the tables and say what they hold."""
+    tables = sorted(map(read, folder.glob("*.json")), key=release, reverse=True)
+    newest, older = tables[0], tables[1:]
+    if newest["tensorflow"] != tf.__version__:
+        raise SystemExit(f"run this with TensorFlow {newest['tensorflow']}, the newest in {folder}")
     load_xla()
-    compiled = xla_ops()
-    entries = list(described(compiled))
+    known = Known(frozenset(newest["xla"]), frozenset(op for table in older for op in table["cpu_only"]))
+    placement.Kernels = functools.cache(Kernels)  # type: ignore[misc]  # reading it takes a second each time
+    entries = list(described(known))
     names = {name for entry in entries for name in entry["names"]} | {r.api for r in RECIPES}
-    found, untraced = discovered(compiled, names)
+    found, untraced = discovered(known, names)
     versions = {"tensorflow": tf.__version__, "keras": keras.__version__}
     entries = sorted(entries + found, key=lambda e: (e["names"], json.dumps(e["when"])))
     write("apis.json", {**versions, "entries": entries, "untraced": sorted(untraced)})
-    write("kernels.json", {**versions, **registry(compiled)})
+    write("kernels.json", {**versions, **{kind: newest[kind] for kind in ("cpu_only", "gpu", "xla")}})
+    write("older_kernels.json", dict(differences(tables)))
     print(f"{len(entries)} entries; {len(untraced)} functions could not be traced", file=sys.stderr)  # noqa: T201
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return what ``read_kernel_registry.py`` wrote."""
+    table: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return table
+
+
+def release(table: dict[str, Any]) -> tuple[int, ...]:
+    """Return the version of `table` as numbers."""
+    return tuple(map(int, table["tensorflow"].split(".")[:2]))
+
+
+def differences(tables: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield, for every version but the newest, what of its registry differs from that of the next newer one.
+
+    ``cpu_only`` and ``xla`` have the ops to ``add`` and to ``drop``; ``gpu`` has the kernels of the ops that
+    differ, null where the older version has no GPU kernel.
+    """
+    for newer, older in itertools.pairwise(tables):
+        kernels = {op: older["gpu"].get(op) for op in {**newer["gpu"], **older["gpu"]}}
+        yield (
+            older["tensorflow"],
+            {
+                **{kind: changed(newer[kind], older[kind]) for kind in ("cpu_only", "xla")},
+                "gpu": {op: found for op, found in kernels.items() if found != newer["gpu"].get(op)},
+            },
+        )
+
+
+def changed(newer: list[str], older: list[str]) -> dict[str, list[str]]:
+    """Return what makes `older` out of `newer`."""
+    return {"add": sorted(set(older) - set(newer)), "drop": sorted(set(newer) - set(older))}
 
 
 def write(name: str, table: dict[str, Any]) -> None:
@@ -96,60 +146,13 @@ def write(name: str, table: dict[str, Any]) -> None:
     (DATA / name).write_text("{\n " + ",\n ".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def load_xla() -> None:
-    """Run one compiled function: TensorFlow registers XLA's kernels no earlier."""
-    tf.function(lambda x: x * 2, jit_compile=True)(tf.ones(3))
-
-
-def xla_ops() -> set[str]:
-    """Return the ops that XLA has a GPU kernel for."""
-    return {k.op for k in kernels.get_all_registered_kernels().kernel if k.device_type == "XLA_GPU_JIT"}
-
-
-def registry(compiled: set[str]) -> dict[str, Any]:
-    """Return the op half: ``cpu_only`` ops, ``gpu`` kernels of the others, ``xla`` ops.
-
-    A GPU kernel is ``[{type attribute: allowed types}, runs in host memory]``; kernels alike but for one
-    attribute are joined.
-    """
-    by_op: dict[str, dict[str, list[Any]]] = collections.defaultdict(lambda: collections.defaultdict(list))
-    for kernel in kernels.get_all_registered_kernels().kernel:
-        if not kernel.label:
-            by_op[kernel.op][kernel.device_type].append(kernel)
-    probe, gpu, cpu_only = Kernels(), {}, []
-    for op, devices in sorted(by_op.items()):
-        if devices["GPU"] or devices["DEFAULT"]:
-            gpu[op] = joined(op, devices["GPU"] + devices["DEFAULT"], probe)
-        elif devices["CPU"]:
-            cpu_only.append(op)
-    return {"cpu_only": cpu_only, "gpu": gpu, "xla": sorted(compiled)}
-
-
-def joined(op: str, found: list[Any], probe: Kernels) -> list[Any]:
-    """Return the kernels of `op` in short form, those that differ in one attribute as one."""
-    groups: dict[str, list[Any]] = {}
-    for kernel in found:
-        types = {
-            c.name: sorted(tf.dtypes.as_dtype(t).name for t in c.allowed_values.list.type)
-            for c in kernel.constraint
-            if c.allowed_values.list.type
-        }
-        host = probe.on_host(kernel, op)
-        last = max(types, default="")
-        rest = json.dumps([{k: v for k, v in types.items() if k != last}, host, last])
-        known = groups.setdefault(rest, [dict(types), host])
-        if last:
-            known[0][last] = sorted({*known[0][last], *types[last]})
-    return list(groups.values())
-
-
-def described(compiled: set[str]) -> Iterator[dict[str, Any]]:
+def described(known: Known) -> Iterator[dict[str, Any]]:
     """Yield the entries of all recipes that a GPU or XLA has no kernel for; one that fails ends the run."""
     failed = []
     for recipe in RECIPES:
         function = resolve(recipe.api)
         inputs = [samples()[name] for name in recipe.inputs]
-        found = ops_of(recipe.run, inputs, compiled)
+        found = ops_of(recipe.run, inputs, known)
         if found is None:
             failed.append(recipe.api)
         elif found["ops"] or found["gradient_ops"] or not found["xla"]:
@@ -180,14 +183,14 @@ def resolve(name: str) -> Any:
     return found
 
 
-def discovered(compiled: set[str], known: set[str]) -> tuple[list[dict[str, Any]], list[str]]:
+def discovered(known: Known, described_names: set[str]) -> tuple[list[dict[str, Any]], list[str]]:
     """Trace every public function by guessing its arguments; return entries and the names that no guess suited."""
     aliases = public_functions()
     entries, untraced = [], []
     for names, function in aliases:
-        if known & set(names):
+        if described_names & set(names):
             continue
-        found = first_guess(function, compiled)
+        found = first_guess(function, known)
         if found is None:
             untraced.append(names[0])
         elif found["ops"] or found["gradient_ops"] or not found["xla"]:
@@ -195,7 +198,7 @@ def discovered(compiled: set[str], known: set[str]) -> tuple[list[dict[str, Any]
     return entries, untraced
 
 
-def first_guess(function: Callable[..., Any], compiled: set[str]) -> dict[str, Any] | None:
+def first_guess(function: Callable[..., Any], known: Known) -> dict[str, Any] | None:
     """Return what the first arguments that `function` accepts make of it."""
     for args, kwargs in guesses(function):
         tensors = [i for i, value in enumerate(args) if tf.is_tensor(value) or hasattr(value, "_type_spec")]
@@ -206,7 +209,7 @@ def first_guess(function: Callable[..., Any], compiled: set[str]) -> dict[str, A
                 filled[index] = value
             return function(*filled, **kwargs)
 
-        found = ops_of(run, [args[i] for i in tensors], compiled)
+        found = ops_of(run, [args[i] for i in tensors], known)
         if found is not None:
             return found
     return None
@@ -229,7 +232,7 @@ def public_functions() -> list[tuple[list[str], Callable[..., Any]]]:
     return [(sorted(names[key], key=lambda n: ("v1" in n, n)), functions[key]) for key in functions]
 
 
-def ops_of(run: Callable[..., Any], inputs: list[Any], compiled: set[str]) -> dict[str, Any] | None:
+def ops_of(run: Callable[..., Any], inputs: list[Any], known: Known) -> dict[str, Any] | None:
     """Return the ops without a GPU kernel of `run` and its gradient, and if XLA takes it; None if it fails."""
     specs = [tf.type_spec_from_value(value) for value in inputs]
     try:
@@ -238,11 +241,11 @@ def ops_of(run: Callable[..., Any], inputs: list[Any], compiled: set[str]) -> di
         return None
     if not traced.outputs:
         return None
-    ops = cpu_ops(traced)
-    gradient = cpu_ops(differentiated(run, specs)) - ops
+    ops = cpu_ops(traced, known)
+    gradient = cpu_ops(differentiated(run, specs), known) - ops
     types = all_types(traced)
-    xla = types <= compiled or (not has_strings(traced) and compiles(run, inputs))
-    refused = [] if xla else sorted(t for t in types - compiled if t not in placement.BOOKKEEPING)
+    xla = types <= known.compiled or (not has_strings(traced) and compiles(run, inputs))
+    refused = [] if xla else sorted(t for t in types - known.compiled if t not in placement.BOOKKEEPING)
     return {"ops": sorted(ops), "gradient_ops": sorted(gradient), "xla": xla, "refused": refused}
 
 
@@ -263,12 +266,12 @@ def differentiated(run: Callable[..., Any], specs: list[Any]) -> Any:
         return None
 
 
-def cpu_ops(traced: Any) -> set[str]:
-    """Return the op types of a traced function that no GPU kernel takes, and those that run Python."""
+def cpu_ops(traced: Any, known: Known) -> set[str]:
+    """Return the op types of a traced function that some TensorFlow has no GPU kernel for, and those of Python."""
     if traced is None:
         return set()
     records = placement.collect([traced], lambda _filename: False)
-    return {r["op"] for r in records if r["why"] in ("no-kernel", "python")} - INCIDENTAL
+    return {r["op"] for r in records if r["why"] in ("no-kernel", "python") or r["op"] in known.lost} - INCIDENTAL
 
 
 def all_types(traced: Any) -> set[str]:
@@ -293,4 +296,4 @@ def compiles(run: Callable[..., Any], inputs: list[Any]) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -109,7 +109,7 @@ def test_inline_toml_and_files_by_flag(tmp_path: Path) -> None:
 def with_options(monkeypatch: pytest.MonkeyPatch) -> Page:
     """Let the catalogue hold one rule with options."""
     only = page(floor=16, share=0.03, strict=False, names=["a"])
-    monkeypatch.setattr("tflint_gpu.checks.pages.all_pages", lambda: (only,))
+    monkeypatch.setattr("tflint_gpu.checks.pages.builtin_pages", lambda: (only,))
     return only
 
 

@@ -290,13 +290,9 @@ def known_rules(words: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def _reference(word: str, where: str) -> str:
-    from tflint_gpu.checks.pages import FACTORS, all_pages
+    from tflint_gpu.checks.pages import FACTORS, find_page
 
-    if (
-        word.lower() == ALL
-        or word.lower() in FACTORS
-        or any(closeness(page, (word,)) == 3 for page in all_pages())
-    ):
+    if word.lower() == ALL or word.lower() in FACTORS or find_page(word):
         return word
     raise UserError(f"{where}: unknown rule {word!r}{nearest(word, rule_names())}")
 
@@ -371,9 +367,9 @@ def _rules(value: Any, where: str, _root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _rule_options(name: str, table: Any, where: str) -> dict[str, Any]:
-    from tflint_gpu.checks.pages import all_pages
+    from tflint_gpu.checks.pages import all_pages, find_page
 
-    page = next((page for page in all_pages() if closeness(page, (name,)) == 3), None)
+    page = find_page(name)
     if page is None:
         raise UserError(f"{where}: unknown rule {name!r}{nearest(name, [p.name for p in all_pages()])}")
     for key, value in _table(table, where).items():

@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.pages import Page, all_pages
+from tflint_gpu.checks.pages import Page, all_pages, builtin_pages
+from tflint_gpu.errors import UserError
 
 if TYPE_CHECKING:
     from tflint_gpu.config import Settings
 
-__all__ = ["Check", "Judgement", "Page", "all_pages", "load", "load_check"]
+__all__ = ["Check", "Judgement", "Page", "all_pages", "builtin_pages", "load", "load_check"]
 
 
 def load_check(page: Page) -> type[Check]:
-    """Import the module of `page` and return its one `Check` subclass."""
-    module = importlib.import_module(page.module)
-    (found,) = (
+    """Import the module of `page` and return its one `Check` subclass.
+
+    Raises `UserError` naming the distribution where that of a plug-in fails, or holds no rule.
+    """
+    try:
+        module = importlib.import_module(page.module)
+        return _check_in(module)
+    except Exception as problem:
+        if not page.plugin:
+            raise
+        raise UserError(
+            f"plug-in {page.plugin}: {page.module} cannot be used ({type(problem).__name__}: {problem}); "
+            f"mend or uninstall it, or leave its rule out with --ignore {page.code}"
+        ) from None
+
+
+def _check_in(module: ModuleType) -> type[Check]:
+    found = [
         value
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Check) and value.__module__ == module.__name__
-    )
-    return found
+    ]
+    if len(found) != 1:
+        raise TypeError(f"it must define one subclass of Check, and defines {len(found)}")
+    return found[0]
 
 
 def load(settings: Settings) -> list[Check]:

@@ -47,7 +47,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A rule as its page states it."""
+    """A rule as its page states it.
+
+    `plugin` is the distribution that brings it along, with its version, "" for rules of our own; the code of such
+    a rule is in `plugin_module`.
+    """
 
     code: str
     name: str
@@ -60,11 +64,13 @@ class Page:
     path: Path
     options: dict[str, Any] = field(default_factory=dict)
     references: tuple[str, ...] = ()
+    plugin: str = ""
+    plugin_module: str = ""
 
     @property
     def module(self) -> str:
         """Dotted name of the module that holds the rule's code."""
-        return f"tflint_gpu.checks.{self.factor}.{self.name}".replace("-", "_")
+        return self.plugin_module or f"tflint_gpu.checks.{self.factor}.{self.name}".replace("-", "_")
 
     def text(self) -> str:
         """Return the page's prose, front matter left off."""
@@ -97,17 +103,20 @@ def rules_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[2] / "rules"
 
 
-def read_page(path: Path) -> Page:
-    """Read one page; raises `ValueError` naming the page and the key when its front matter is not whole."""
+def read_page(path: Path, *, plugin: str = "", module: str = "") -> Page:
+    """Read one page; raises `ValueError` naming the page and the key when its front matter is not whole.
+
+    The factor is the name of the folder; a page of a `plugin`, whose code is in `module`, states it.
+    """
     front = _FRONT.match(path.read_text(encoding="utf-8"))
     if front is None:
         raise ValueError(f"{path}: no front matter between +++ lines")
-    data = tomllib.loads(front[1])
     try:
+        data = tomllib.loads(front[1])
         return Page(
             code=data["code"],
             name=data["name"],
-            factor=path.parent.name,
+            factor=data["factor"] if plugin else path.parent.name,
             severity=Severity.parse(data["severity"]),
             summary=data["summary"],
             phases=tuple(data["phases"]),
@@ -116,12 +125,32 @@ def read_page(path: Path) -> Page:
             path=path,
             options=data.get("options", {}),
             references=tuple(data.get("references", ())),
+            plugin=plugin,
+            plugin_module=module,
         )
     except KeyError as missing:
         raise ValueError(f"{path}: front matter lacks {missing}") from None
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise ValueError(f"{path}: front matter: {problem}") from None
+
+
+def all_pages() -> tuple[Page, ...]:
+    """Return every page, those of plug-ins last; raises `UserError` for a plug-in that is not whole."""
+    from tflint_gpu.checks.plugins import plugin_pages
+
+    return builtin_pages() + plugin_pages()
+
+
+def find_page(word: str) -> Page | None:
+    """Return the page that the code or name `word` means; plug-ins are asked for what is no rule of our own."""
+    for pages in (builtin_pages, all_pages):
+        for page in pages():
+            if word.lower() in (page.name, page.code.lower()):
+                return page
+    return None
 
 
 @functools.cache
-def all_pages() -> tuple[Page, ...]:
-    """Return every page, ordered by code."""
+def builtin_pages() -> tuple[Page, ...]:
+    """Return the pages that ship with this package, ordered by code."""
     return tuple(sorted((read_page(p) for p in rules_folder().glob("*/*.md")), key=lambda page: page.code))

@@ -9,14 +9,13 @@ import click
 @click.argument("rule")
 def command(rule: str) -> None:
     """Print the page of RULE, a code such as TFG101 or a name such as missing-prefetch."""
-    from tflint_gpu.checks.pages import all_pages
+    from tflint_gpu.checks.pages import all_pages, find_page
     from tflint_gpu.config import nearest
     from tflint_gpu.errors import UserError
 
-    pages = all_pages()
-    word = rule.lower()
-    page = next((page for page in pages if word in (page.name, page.code.lower())), None)
+    page = find_page(rule)
     if page is None:
+        pages = all_pages()
         known = [*(p.name for p in pages), *(p.code for p in pages)]
         raise UserError(f"no rule {rule!r}{nearest(rule, known) or '; see `tflint-gpu rules`'}")
     click.echo(page.text(), nl=False)

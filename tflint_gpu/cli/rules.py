@@ -27,6 +27,7 @@ def command(output_format: str) -> None:
                 "summary": page.summary,
                 "options": page.options,
                 "references": list(page.references),
+                "plugin": page.plugin or None,
             }
             for page in pages
         ]

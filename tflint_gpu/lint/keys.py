@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu import __version__
+from tflint_gpu.checks.plugins import stamps
 from tflint_gpu.source.requirements import RequirementFiles
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def version() -> str:
 
 def conditions(settings: Settings) -> str:
     """Return everything beside files that findings depend on, as one text."""
+    installed = list(_installed())
     return json.dumps(
         [
             settings.select,
@@ -55,21 +57,22 @@ def conditions(settings: Settings) -> str:
             settings.rules,
             settings.tensorflow,
             os.environ.get("KERAS_BACKEND"),
-            sorted(_installed()),
+            sorted(name for _, name in installed if name.startswith(_PACKAGES)),
+            stamps(f"{place}/{name}" for place, name in installed),
         ],
         sort_keys=True,
         default=str,
     )
 
 
-def _installed() -> Iterable[str]:
-    """Yield the metadata folders of TensorFlow and Keras: `importlib.metadata` takes ten times as long."""
+def _installed() -> Iterable[tuple[str, str]]:
+    """Yield where and what the metadata folders of packages are: `importlib.metadata` takes ten times as long."""
     for place in dict.fromkeys(sys.path):
         try:
             names = [entry.name for entry in os.scandir(place or ".")]
         except OSError:
             continue
-        yield from (name for name in names if name.startswith(_PACKAGES) and name.endswith(_METADATA))
+        yield from ((place or ".", name) for name in names if name.endswith(_METADATA))
 
 
 class Keys:

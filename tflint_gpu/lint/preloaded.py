@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 
-from tflint_gpu.checks import all_pages, load_check
+from tflint_gpu.checks import builtin_pages, load_check
 
 importlib.import_module("tflint_gpu.program.build")
-for _page in all_pages():
+for _page in builtin_pages():
     load_check(_page)

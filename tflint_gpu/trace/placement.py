@@ -6,10 +6,11 @@ import collections
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program.kernels import kernel_table
+from tflint_gpu.program.kernels import kernel_table, release_of
 from tflint_gpu.trace.evidence import GraphLoop, Placement, Spot
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.kernels import KernelTable
     from tflint_gpu.trace.profile.ops import OpTime
     from tflint_gpu.trace.profile.summary import ProfileSummary
 
@@ -28,15 +29,18 @@ def placements(
     profile: ProfileSummary | None = None,
     *,
     keras_auto_jit: bool = False,
+    tensorflow: str | None = None,
 ) -> tuple[Placement, ...]:
     """Return the placements of the probe's `records` (see ``probe/placement.py``; ``spot`` is a raw spot or None).
 
-    Records without a device come from a TensorFlow without CUDA: the table shipped with tflint-gpu predicts for
-    them and the reason says so. `keras_auto_jit` says that Keras 3 would compile the step with XLA on a GPU, where
-    an op that XLA does not know ends the run. Times are taken from `profile` by node name.
+    Records without a device come from a TensorFlow without CUDA: the shipped table for its version (`tensorflow`,
+    None: the newest) predicts for them and the reason says so. `keras_auto_jit` says that Keras 3 would compile
+    the step with XLA on a GPU, where an op that XLA does not know ends the run. Times are taken from `profile` by
+    node name.
     """
     times = _Times((*profile.host_ops, *profile.device_ops, *profile.python_ops) if profile else ())
-    found = [_placement(record, times, keras_auto_jit) for record in records if record["body"] is None]
+    table = kernel_table(release_of(tensorflow))
+    found = [_placement(record, times, keras_auto_jit, table) for record in records if record["body"] is None]
     return tuple(sorted(found, key=_order))
 
 
@@ -84,18 +88,18 @@ def _order(placement: Placement) -> tuple[Any, ...]:
     return (placement.device != "cpu", spot is None, (spot.path, spot.line) if spot else ("", 0), placement.op)
 
 
-def _placement(record: dict[str, Any], times: _Times, keras_auto_jit: bool) -> Placement:
+def _placement(record: dict[str, Any], times: _Times, keras_auto_jit: bool, table: KernelTable) -> Placement:
     device, why, basis = record["device"], record["why"], ""
     predicted = record["basis"] != "ran"
     if record["basis"] == "none" and why not in ("python", "asked"):
-        device, why = kernel_table().place(record["op"], record["types"])
-        basis = f" (by the kernels of TensorFlow {kernel_table().version})" if device == "cpu" else ""
+        device, why = table.place(record["op"], record["types"])
+        basis = f" (by the kernels of TensorFlow {table.version})" if device == "cpu" else ""
     if not predicted and device == "cpu":
         why = why or "ran"
     reason = _REASONS.get(why, "").format(op=record["op"], dtypes=", ".join(record["types"].values()))
     jit = record["jit"]
     if predicted and (jit or (keras_auto_jit and record["in_step"])) and why != "host-memory":
-        device, reason = _compiled(record, jit, device, reason)
+        device, reason = _compiled(record, jit, device, reason, table)
     return Placement(
         op=record["op"],
         count=record["count"],
@@ -112,13 +116,15 @@ def _placement(record: dict[str, Any], times: _Times, keras_auto_jit: bool) -> P
     )
 
 
-def _compiled(record: dict[str, Any], jit: bool, device: str | None, reason: str) -> tuple[str | None, str]:
+def _compiled(
+    record: dict[str, Any], jit: bool, device: str | None, reason: str, table: KernelTable
+) -> tuple[str | None, str]:
     """Return device and reason of an op that XLA has to compile, or the run fails.
 
     Only what has no GPU kernel either is called a failure: XLA takes some ops by another way than a kernel.
     """
     op = record["op"]
-    compiles = record["compiles"] if record["compiles"] is not None else op in kernel_table().xla
+    compiles = record["compiles"] if record["compiles"] is not None else op in table.xla
     if compiles:
         return "gpu", ""
     if device != "cpu":

@@ -286,7 +286,8 @@ def _placements(
 
     records = reports[-1]["placements"] or reports[0]["placements"]
     steps, plain = profile.steps if profile else (), assemble.step_times(reports[-1])
-    found = placements(records, profile, keras_auto_jit=jit)
+    version = reports[-1]["environment"].get("tensorflow")
+    found = placements(records, profile, keras_auto_jit=jit, tensorflow=version)
     loops = graph_loops(records, profile)
     return assemble.as_plain(found, steps, plain), assemble.as_plain(loops, steps, plain)
 

@@ -60,7 +60,7 @@ class KerasLayerInDataLoader(Check):
             if call.callee in _LAYERS:
                 yield self._at(call, _LAYER, _name(call), loader, program)
                 told.add(loader.location)
-            elif _computes(call) and loader.location not in told:
+            elif _computes(call, program) and loader.location not in told:
                 told.add(loader.location)
                 yield self._at(call, _OPS, call.callee, loader, program)
 
@@ -115,12 +115,13 @@ def _feeds_training(region: Region) -> bool:
     return isinstance(owner, Call) and owner.callee.endswith((".fit", ".fit_generator", ".from_generator"))
 
 
-def _computes(call: Call) -> bool:
+def _computes(call: Call, program: Program) -> bool:
     """Say whether `call` is an op that a GPU would compute, and no trifle."""
     name = call.callee
     if name in TRIVIAL or name in FILE_READS or name in PYTHON_WRAPPERS or name.startswith(_IDLE):
         return False
-    return name.startswith(("tf.", "keras.ops.", "keras.random.")) and cpu_only(name, call) is None
+    on_gpu = name.startswith(("tf.", "keras.ops.", "keras.random."))
+    return on_gpu and cpu_only(name, call, program.target.tensorflow) is None
 
 
 def _runs_in(call: Call, loader: Function) -> bool:

@@ -52,7 +52,7 @@ class CpuOnlyOpInStep(Check):
         for call in program.calls:
             if not call.callee.startswith(("tf.", "keras.")) or call.callee.startswith(ELSEWHERE):
                 continue
-            op = cpu_only(call.callee, call)
+            op = cpu_only(call.callee, call, program.target.tensorflow)
             if op is None or not in_training_step(call, program):
                 continue
             jit = compiled(call, program)

@@ -13,6 +13,7 @@ from tflint_gpu.program.kernels import kernel_table
 from tflint_gpu.program.values import Call, Const, External, Value
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.kernels import KernelTable
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -66,11 +67,12 @@ class DtypeCpuFallback(Check):
             yield from loudest(self._suspicions(program))
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
+        table = kernel_table(program.target.tensorflow)
         for call in program.calls_to(*_OPS):
             op, attribute, position = _op_of(call)
             tensor = _tensor_of(call, position)
             dtype = dtype_of(tensor)
-            if dtype is None or kernel_table().place(op, {attribute: dtype}) != ("cpu", "dtype"):
+            if dtype is None or table.place(op, {attribute: dtype}) != ("cpu", "dtype"):
                 continue
             if counts(tensor) or not in_training_step(call, program):
                 continue
@@ -81,7 +83,7 @@ class DtypeCpuFallback(Check):
             yield self.at(
                 call,
                 f"{name} has no GPU kernel for {dtype}: every step copies the tensor to the CPU and back, and the "
-                f"GPU waits; cast it to {_instead(op, dtype)} before",
+                f"GPU waits; cast it to {_instead(op, dtype, table)} before",
                 severity=Severity.HINT if jit == "auto" else None,
                 ops=(op,) if op != "BatchMatMulV2" else ("BatchMatMulV2", "BatchMatMulV3", "MatMul"),
             )
@@ -110,11 +112,11 @@ def _tensor_of(call: Call, position: int) -> Value | None:
     return next((call.kwargs[name] for name in _TENSOR_NAMES if name in call.kwargs), None)
 
 
-def _instead(op: str, dtype: str) -> str:
+def _instead(op: str, dtype: str, table: KernelTable) -> str:
     """Return the nearest dtype that the op has a GPU kernel for."""
     if op == "Where":
         return "bool"
     wider = ("float32",) if dtype.startswith(("float", "bfloat")) else ("int32", "int64", "float32")
     attribute = next(name for known, name, _ in _OPS.values() if known in (op, "ResizeBilinear"))
-    fitting = (kind for kind in wider if kernel_table().place(op, {attribute: kind}) == ("gpu", ""))
+    fitting = (kind for kind in wider if table.place(op, {attribute: kind}) == ("gpu", ""))
     return next(fitting, "float32")

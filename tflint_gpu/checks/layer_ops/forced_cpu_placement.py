@@ -62,9 +62,10 @@ class ForcedCpuPlacement(Check):
         for step in program.steps:
             if (scope := cpu_scope(step.apply)) and id(scope) not in hosts:
                 yield self._at(scope, step.apply, "the training step", "it")
+        version = program.target.tensorflow
         tables = {id(scope) for call in program.calls if _keeps_table(call) and (scope := _scope_inside(call))}
         for call in program.calls:
-            if call.callee.startswith(_HEAVY) and call.context.region and cpu_only(call.callee, call) is None:
+            if call.callee.startswith(_HEAVY) and call.context.region and not cpu_only(call.callee, call, version):
                 scope = _scope_inside(call)
                 if scope and in_training_step(call, program) and id(scope) not in tables:
                     yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
