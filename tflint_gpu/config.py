@@ -52,6 +52,8 @@ _ADDED_TO = ("exclude", "per-file-ignores", "ignore", "extend-select", "unfixabl
 #: A flag that begins a selection anew, and the keys of files that then count no more.
 _ANEW = {"select": ("ignore", "extend-select"), "fixable": ("unfixable", "extend-fixable")}
 ALL = "all"
+#: The entry-point group in which other packages name their rules.
+PLUGINS = "tflint_gpu.checks"
 _NEVER = "never"
 
 
@@ -187,10 +189,10 @@ def find_config(start: Path) -> tuple[Path, dict[str, Any]] | None:
     """
     for folder in (start, *start.parents):
         own = folder / "tflint-gpu.toml"
-        if own.is_file():
+        if _is_file(own):
             return own, _load_toml(own)
         shared = folder / "pyproject.toml"
-        if shared.is_file() and any(name in _bytes(shared) for name in (b"tflint-gpu", b"tool.tflint_gpu")):
+        if _is_file(shared) and any(name in _bytes(shared) for name in (b"tflint-gpu", b"tool.tflint_gpu")):
             tools = _load_toml(shared).get("tool", {})
             if "tflint_gpu" in tools:
                 raise UserError(f"{shared}: unknown table [tool.tflint_gpu]; did you mean [tool.tflint-gpu]?")
@@ -200,6 +202,13 @@ def find_config(start: Path) -> tuple[Path, dict[str, Any]] | None:
                     raise UserError(f"{shared}: tool.tflint-gpu must be a table")
                 return shared, table
     return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # its folder may not be looked into: nobody could have meant it
+        return False
 
 
 def _inline(text: str) -> tuple[Path | None, dict[str, Any]]:
@@ -229,12 +238,15 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as problem:
-        raise UserError(f"{path}: cannot be read: {problem.strerror}") from None
+        raise UserError(f"{path}: cannot be read: {problem.strerror}; mend it, or use --isolated") from None
 
 
 def _load_toml(path: Path) -> dict[str, Any]:
     try:
         table: dict[str, Any] = _toml().loads(_bytes(path).decode())
+    except UnicodeDecodeError as problem:
+        line = _bytes(path).count(b"\n", 0, problem.start) + 1
+        raise UserError(f"{path}: line {line} is not UTF-8, which TOML must be; save it as UTF-8") from None
     except ValueError as problem:
         raise UserError(f"{path}: not valid TOML: {problem}") from None
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import blake2b
@@ -328,3 +329,89 @@ def test_what_only_a_trace_shows_is_silenced_by_comments_too(
     save(made, tmp_path / "evidence.json")
     assert "seen in the trace" in check(*TWO, "--evidence", "evidence.json", "eager.py", eager=EAGER)[1]
     assert "seen in the trace" not in check(*TWO, "--evidence", "evidence.json", "eager.py", eager=silent)[1]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "eager.py").write_text(EAGER)
+    for arguments in (["check", *TWO, "eager.py"], ["rules"], ["explain", "TFG101"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "tflint_gpu", *arguments],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+        assert done.returncode == 2
+        assert done.stderr == "tflint-gpu: standard output cannot be written: No space left on device\n"
+
+
+def test_every_project_is_told_with_its_version(check: Check, tmp_path: Path) -> None:
+    for name, version in (("a", "2.9.1"), ("b", "2.15.0")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "requirements.txt").write_text(f"tensorflow=={version}\n")
+        (tmp_path / name / "train.py").write_text(SERIAL)
+    both = ("--isolated", "--select", "missing-prefetch", "a", "b")
+    report = json.loads(check(*both, "--output-format", "json")[1])
+    assert [(one["tensorflow"], one["from"]) for one in report["targets"]] == [
+        ("2.9", "a/requirements.txt"),
+        ("2.15", "b/requirements.txt"),
+    ]
+    assert report["target"] == report["targets"][0]
+    assert [finding["severity"] for finding in report["findings"]] == ["warning", "info"]
+    told = check(*both, "--output-format", "full")[1]
+    assert "for TensorFlow 2.9 (a/requirements.txt), 2.15 (b/requirements.txt)." in told
+
+
+def test_another_versions_table_of_kernels_is_told(check: Check) -> None:
+    note = "which ops TensorFlow 2.3 has no GPU kernel for is told by the table of 2.4"
+    assert note in check("--isolated", "--tensorflow", "2.3", serial=SERIAL)[2]
+    assert "table" not in check("--isolated", "--tensorflow", "2.4", serial=SERIAL)[2]
+
+
+def test_a_cell_left_out_is_told_with_its_number(check: Check, tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in (EAGER, "x = = 1")]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))
+    report = json.loads(check("--isolated", "--output-format", "json", "n.ipynb")[1])
+    (left_out,) = report["left_out"]
+    assert (left_out["path"], left_out["cell"], left_out["line"], report["errors"]) == ("n.ipynb", 2, 1, [])
+    (log,) = json.loads(check("--isolated", "--output-format", "sarif", "n.ipynb")[1])["runs"]
+    (told,) = log["invocations"][0]["toolExecutionNotifications"]
+    assert told["level"] == "warning"
+    assert told["locations"][0]["logicalLocations"] == [{"name": "cell 2, line 1", "kind": "member"}]
+    assert log["invocations"][0]["executionSuccessful"]
+
+
+def test_settings_shown_are_settings(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "tflint-gpu.toml").write_text(check("--show-settings")[1])
+    assert check("--show-settings")[0] == 0
+    assert check("--isolated", serial=SERIAL)[1:] == check(serial=SERIAL)[1:]
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "tflint-gpu.toml"])
+def test_a_settings_file_that_is_no_utf8_is_one_sentence(check: Check, tmp_path: Path, name: str) -> None:
+    table = b"[tool.tflint-gpu]\n" if name == "pyproject.toml" else b""
+    (tmp_path / name).write_bytes(table + b"# caf\xe9\nselect = ['all']\n")
+    status, out, err = check(serial=SERIAL)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1 and name in err and "not UTF-8" in err
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "tflint-gpu.toml"])
+def test_a_settings_file_that_cannot_be_read_is_one_sentence(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).write_text("[tool.tflint-gpu]\n")
+    reading = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path.name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return reading(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    status, out, err = check(serial=SERIAL)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1 and name in err and "--isolated" in err

@@ -55,7 +55,7 @@ def run(project: Path, tmp_path: Path, read: list[list[str]]) -> Run:
 
 def told(result: LintResult) -> tuple[object, ...]:
     """Return everything that a result says."""
-    return result.findings, result.suppressed, result.errors, result.notes, result.target, result.ran
+    return result.findings, result.suppressed, result.errors, result.left_out, result.targets, result.ran
 
 
 def plain(settings: Settings = SETTINGS) -> tuple[object, ...]:
@@ -68,7 +68,7 @@ def test_the_project_has_a_bit_of_everything(run: Run, read: list[list[str]]) ->
     assert any(finding.fix for finding in result.findings)
     assert result.suppressed
     assert {error.path for error in result.errors} == {"binary.py", "old.py"}
-    assert result.notes
+    assert result.left_out
     assert ["ours/data.py", "train.py"] in read
     assert len(read) > 3
 
@@ -110,7 +110,7 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], Settings | None]] = {
     "select": lambda folder, patch: replace(SETTINGS, select=("TFG101",)),
     "severity": lambda folder, patch: replace(SETTINGS, severity={"TFG602": SETTINGS.fail_on}),
     "option": lambda folder, patch: replace(SETTINGS, rules={"tiny-batch": {"vision": 1000}}),
-    "installed": lambda folder, patch: patch.setattr(keys, "_installed", lambda: ["tensorflow-1.0.dist-info"]),
+    "installed": lambda folder, patch: patch.setattr(keys, "_installed", lambda: [("x", "tensorflow-1.dist-info")]),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,8 @@ import pytest
 
 from tflint_gpu.config import Settings
 from tflint_gpu.errors import UserError
-from tflint_gpu.source import discover, find_requirement_files
+from tflint_gpu.source import discover, discovery, find_requirement_files
+from tflint_gpu.source.files import Error
 from tflint_gpu.source.globs import Globs
 
 Tree = Callable[..., Path]
@@ -182,3 +185,50 @@ def test_requirement_files_outside_a_repository_stop_at_the_current_folder(
     found = [path.name for path in find_requirement_files(root / "here/sub")]
     assert found == ["environment.yml", "setup.cfg"]
     assert [path.name for path in find_requirement_files(root)] == ["setup.py"]
+
+
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Refuse to list a folder, as its mode does to all but root."""
+
+    def lock(folder: Path) -> None:
+        listing = os.scandir
+
+        def scandir(path: object) -> object:
+            if Path(str(path)) == folder:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return listing(str(path))
+
+        monkeypatch.setattr(os, "scandir", scandir)
+
+    return lock
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(tree: Tree, locked: Callable[[Path], None]) -> None:
+    root = tree("a.py", "sub/b.py")
+    locked(root / "sub")
+    errors: list[Error] = []
+    assert [file.path for file in discover(["."], Settings(), errors)] == ["a.py"]
+    (error,) = errors
+    assert (error.path, error.fatal) == ("sub", True)
+    assert "Permission denied" in error.message and "exclude it" in error.message
+
+
+def test_an_excluded_folder_may_be_closed(tree: Tree, locked: Callable[[Path], None]) -> None:
+    root = tree("a.py", "sub/deep/b.py")
+    locked(root / "sub")
+    errors: list[Error] = []
+    discover(["."], Settings(exclude=(Globs(root, ("sub/",)),)), errors)
+    assert errors == []
+
+
+def test_what_git_cannot_list_is_an_error(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("a.py", "sub/b.py")
+    git("init", "-q")
+    git("add", "a.py")
+    said = b"warning: could not open directory 'sub/': Permission denied\n"
+    listing = discovery._Listing(b"a.py\0", said)
+    monkeypatch.setattr(discovery, "_git", lambda folder, *arguments: listing)
+    errors: list[Error] = []
+    assert [file.path for file in discover(["."], Settings(), errors)] == ["a.py"]
+    assert [(error.path, "Permission denied" in error.message) for error in errors] == [("sub", True)]

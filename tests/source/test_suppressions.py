@@ -10,7 +10,8 @@ import pytest
 from tflint_gpu.config import closeness
 from tflint_gpu.findings import Finding, Location, Severity
 from tflint_gpu.source import Error, SourceFile
-from tflint_gpu.source.suppressions import Suppressions
+from tflint_gpu.source.files import decode
+from tflint_gpu.source.suppressions import Suppressions, read_suppressions
 
 
 def finding(
@@ -123,3 +124,46 @@ def test_in_a_notebook_the_cell_tells_lines_apart() -> None:
 def test_a_file_that_python_cannot_tokenise_keeps_what_came_before() -> None:
     silencer = suppressions("x = 1  # tflint-gpu: ignore\ny = (\n")
     assert silencer.silences(finding(1))
+
+
+@pytest.mark.parametrize(
+    ("comment", "words"),
+    [
+        ("# tflint-gpu: ignore[missing-prefetch", "not closed"),
+        ("# tflint-gpu: ignore[", "not closed"),
+        ("# tflint-gpu: ignore[]", "empty"),
+        ("# tflint-gpu: ignore[ , ]", "empty"),
+        ("# tflint-gpu: disable[]", "empty"),
+        ("# tflint-gpu: ignore(TFG101)", "square brackets"),
+        ("# tflint-gpu: ignore TFG101", "square brackets"),
+        ("# tflint-gpu: ignore: TFG101", "square brackets"),
+        ("# tflint_gpu: ignore[TFG101]", "'tflint_gpu:'"),
+        ("# tflintgpu: ignore[TFG101]", "'tflintgpu:'"),
+        ("# tflint-gpu ignore[TFG101]", "'tflint-gpu'"),
+        ("# TFLINT-GPU: ignore[TFG101]", "'TFLINT-GPU:'"),
+        ("# tflint-gpu:", "unknown directive"),
+    ],
+)
+def test_a_malformed_comment_is_told_and_silences_nothing(comment: str, words: str) -> None:
+    malformed: list[Error] = []
+    found = list(read_suppressions(decode("train.py", f"x = 1  {comment}\n".encode()), malformed))
+    assert found == []
+    (error,) = malformed
+    assert words in error.message
+    assert (error.line, error.fatal) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# tflint-gpu is a linter",
+        "# see tflint-gpu: ignore",
+        "# tflint_gpu/checks/check.py",
+        "# tflint-gpu: ignore[TFG101] the list (of rules) is closed",
+        "# tflint-gpu: ignore  the data is tiny",
+    ],
+)
+def test_prose_is_no_malformed_comment(comment: str) -> None:
+    malformed: list[Error] = []
+    list(read_suppressions(decode("train.py", f"x = 1  {comment}\n".encode()), malformed))
+    assert malformed == []

@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import importlib.util
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.pages import FACTORS, Page, builtin_pages, read_page
+from tflint_gpu.config import PLUGINS
 from tflint_gpu.errors import UserError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-GROUP = "tflint_gpu.checks"
 
 #: ``ACME101``: letters of the package's own and a number, so that it is told from those of other linters.
 _CODE = re.compile(r"(?!TFG)[A-Z]{2,}\d{3,}")
@@ -33,7 +31,7 @@ def plugin_pages() -> tuple[Page, ...]:
     """
     from importlib.metadata import entry_points
 
-    pages = sorted((_page(entry) for entry in entry_points(group=GROUP)), key=lambda page: page.code)
+    pages = sorted((_page(entry) for entry in entry_points(group=PLUGINS)), key=lambda page: page.code)
     taken = {word: "tflint-gpu" for page in builtin_pages() for word in (page.code, page.name)}
     for page in pages:
         for word in (page.code, page.name):
@@ -80,37 +78,3 @@ def _faults(page: Page, name: str) -> str:
 
 def _broken(plugin: str, problem: str) -> UserError:
     return UserError(f"plug-in {plugin}: {problem}; mend or uninstall it")
-
-
-def stamps(metadata: Iterable[str]) -> list[str]:
-    """Return what changes where a plug-in comes, goes or changes: a digest for each one of them.
-
-    `metadata` are the metadata folders of everything installed. Of each no more than one file is read, as long as
-    it is no plug-in: `importlib.metadata` takes much longer.
-    """
-    found = []
-    for folder in metadata:
-        try:
-            with open(f"{folder}/entry_points.txt", "rb") as file:  # noqa: PTH123 - a Path takes as long as the rest
-                text = file.read()
-        except OSError:
-            continue
-        if GROUP.encode() in text:
-            found.append(f"{folder.rpartition('/')[2]} {_digest(text)}")
-    return found
-
-
-def _digest(entry_points: bytes) -> str:
-    """Return a hash of a plug-in's entry points and of the modules and pages beside the rules they name."""
-    from hashlib import blake2b
-
-    hashed = blake2b(entry_points, digest_size=16)
-    for module in re.findall(r"=\s*([\w.]+)", entry_points.decode("utf-8", "replace")):
-        try:
-            folder = _folder(module, "")
-        except UserError:
-            continue
-        for file in sorted(folder.iterdir()):
-            if file.suffix in (".py", ".md"):
-                hashed.update(f"{file.name}\0".encode() + file.read_bytes())
-    return hashed.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -12,6 +13,9 @@ import click
 
 from tflint_gpu import __version__
 from tflint_gpu.errors import UserError
+
+#: Errors of writing to a file that was open already: the disk or the quota is used up, or the device failed.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 #: Commands in the order that help lists them, and the module of each; it holds a `click.Command` named `command`.
 COMMANDS = {
@@ -77,11 +81,15 @@ def invoke(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output went away; what is still buffered must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 1
     except Exception as problem:
         from tflint_gpu.lint.groups import DEBUG
 
+        if isinstance(problem, OSError) and problem.errno in _FULL and problem.filename is None:
+            _write_no_more()
+            click.echo(f"tflint-gpu: standard output cannot be written: {problem.strerror}", err=True)
+            return 2
         if os.environ.get(DEBUG):
             raise
         click.echo(
@@ -90,6 +98,11 @@ def invoke(arguments: Sequence[str]) -> int:
             err=True,
         )
         return 2
+
+
+def _write_no_more() -> None:
+    """Let what is still buffered for standard output go nowhere, or Python complains of it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main() -> None:

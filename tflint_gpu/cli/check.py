@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tflint_gpu.config import Settings
     from tflint_gpu.findings import Finding
     from tflint_gpu.fixes.apply import FixReport
-    from tflint_gpu.source.files import SourceFile
+    from tflint_gpu.source.files import Error, SourceFile
     from tflint_gpu.trace.evidence import Evidence
 
 
@@ -60,29 +60,34 @@ def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: An
         return _show_settings(paths, flags)
     named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
     settings = settings_from(flags, named)
-    files = _files(paths or (".",), flags["stdin_filename"], settings)
+    unlisted: list[Error] = []
+    files = _files(paths or (".",), flags["stdin_filename"], settings, unlisted)
     if flags["show_files"]:
         click.echo("".join(f"{file.path}\n" for file in files), nl=False)
-        return 0
+        for error in unlisted:
+            click.echo(f"error: {error}", err=True)
+        return 2 if unlisted else 0
     measured = _load(evidence)
     if not files:
         click.echo("note: no Python file or notebook to check", err=True)
     # Evidence is judged by more than what a cache or another process can hand over.
     with means_from(flags, settings, plain=measured is not None) as means:
         result = _lint(files, settings, means)
+        result = replace(result, errors=(*unlisted, *result.errors))
         if flags["diff"]:
             return _show_diff(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
         if flags["fix_only"]:
             return _fix_only(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
         if fix or flags["unsafe_fixes"]:
             result = _fix(result, measured, settings, means, unsafe=flags["unsafe_fixes"])
+            result = replace(result, errors=tuple(dict.fromkeys((*unlisted, *result.errors))))
         outputs = outputs_from(flags)
         return report(result, measured, settings, outputs, statistics=flags["statistics"], means=means)
 
 
-def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings) -> list[SourceFile]:
+def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings, unlisted: list[Error]) -> list[SourceFile]:
     if "-" not in paths:
-        return discover(paths, settings)
+        return discover(paths, settings, unlisted)
     if len(paths) > 1:
         raise click.UsageError("- reads the only file; name no other path beside it")
     content = sys.stdin.buffer.read()
@@ -131,7 +136,7 @@ def _fixes(
         report.findings,
         report.texts.raw,
         relinter(result, settings, means),
-        tensorflow=report.target.tensorflow,
+        tensorflow=report.oldest,
         unsafe=unsafe,
     )
     for refusal in done.declined:

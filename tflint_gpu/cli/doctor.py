@@ -34,6 +34,8 @@ def command(python: str) -> int:
 
 def table(facts: Facts) -> list[tuple[str, str]]:
     """Return what was found, as (what, answer) rows in the order in which the parts stand on each other."""
+    from tflint_gpu.program.kernels import release_of, table_version
+
     cards = ", ".join(f"{name} ({capability})" if capability else name for name, capability in facts.cards)
     build = facts.build
     built = "CUDA " + build.get("cuda_version", "?") + ", cuDNN " + build.get("cudnn_version", "?")
@@ -48,6 +50,7 @@ def table(facts: Facts) -> list[tuple[str, str]]:
         ("built for", "ROCm" if facts.rocm_build else built if facts.cuda_build else "CPU only"),
         ("compute capabilities", ", ".join(re.findall(r"\w+_\d+a?", build.get("cuda_compute_capabilities", "")))),
         ("missing libraries", ", ".join(facts.missing) or "none named"),
+        ("table of kernels", table_version(release_of(facts.tensorflow))),
         ("GPUs TensorFlow sees", ", ".join(facts.gpus) or "none"),
     ]
     return rows[: 6 if facts.tensorflow is None else None]

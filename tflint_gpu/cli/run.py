@@ -15,6 +15,7 @@ from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.lint.linting import PLAIN, LintResult, Means, lint, silence
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.target import Target
     from tflint_gpu.report.merge import Report
     from tflint_gpu.trace.evidence import Evidence
 
@@ -41,16 +42,16 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
         from tflint_gpu.checks import load
 
         checks = tuple(load(settings))
-    target = result.target
-    if target is None:
-        target = find_target((), {}, settings)[0] if settings.tensorflow else Target()
+    targets = result.targets
+    if not targets:
+        targets = (find_target((), {}, settings)[0] if settings.tensorflow else Target(),)
     given = {file.path: file.content for file in result.files if file.content is not None}
     merged = merge(
         result.findings,
         checks,
         evidence,
         files=len(result.files),
-        target=target,
+        target=targets[0],
         errors=result.errors,
         suppressed=result.suppressed,
         texts=Texts(given=given, memory=means.cache),
@@ -65,13 +66,25 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
             if finding.severity >= quietest
         ),
         suppressed=(*result.suppressed, *silenced),
-        notes=(*merged.notes, *_on_target(merged), *result.notes, *_on_suppressions(result, settings)),
+        targets=targets,
+        left_out=result.left_out,
+        notes=(
+            *merged.notes,
+            *_on_targets(targets, len(result.files)),
+            *map(str, result.left_out),
+            *_on_suppressions(result, settings),
+        ),
     )
 
 
-def _on_target(merged: Report) -> Iterator[str]:
-    if merged.files and merged.target.tensorflow < (2, 0):
+def _on_targets(targets: Sequence[Target], files: int) -> Iterator[str]:
+    """Yield what a reader should know of the versions that the files are meant for."""
+    if files and any(target.tensorflow < (2, 0) for target in targets):
         yield "programs for TensorFlow 1 are not judged: set `tensorflow` to the version that you go to"
+    for target in targets if files else ():
+        if target.tensorflow >= (2, 0) and (table := target.other_kernels):
+            version = ".".join(map(str, target.tensorflow))
+            yield f"which ops TensorFlow {version} has no GPU kernel for is told by the table of {table}"
 
 
 def _on_suppressions(result: LintResult, settings: Settings) -> Iterator[str]:

@@ -17,7 +17,7 @@ def settings_table(flags: Mapping[str, Any], paths: Sequence[str]) -> str:
     start, given = start_of(paths), flags_of(flags)
     settings = load_settings(start, given, isolated=flags["isolated"])
     origins = origins_of(layers_of(start, given, isolated=flags["isolated"]))
-    lines = [(f"{key} = {_shown(key, settings)}", _told(origins.get(key))) for key in KEYS]
+    lines = [(_line(key, settings), _told(origins.get(key))) for key in KEYS]
     width = max(len(text) for text, _ in lines if len(text) <= 60)
     return "".join(f"{text:<{width}}  # {origin}\n" for text, origin in lines)
 
@@ -26,6 +26,13 @@ def _told(origins: list[Path | None] | None) -> str:
     if not origins:
         return "default"
     return ", ".join(dict.fromkeys("command line" if path is None else relative(path) for path in origins))
+
+
+def _line(key: str, settings: Settings) -> str:
+    if key == "tensorflow" and settings.tensorflow is None:
+        # TOML has no word for "not set", and a version that is no version would be refused.
+        return "# tensorflow: what the project requires, else what is installed, else the newest known"
+    return f"{key} = {_shown(key, settings)}"
 
 
 def _shown(key: str, settings: Settings) -> str:
@@ -38,8 +45,6 @@ def _shown(key: str, settings: Settings) -> str:
         return _toml("never" if value is None else str(value))
     if key == "severity":
         return _toml({name: str(level) for name, level in value.items()})
-    if key == "tensorflow" and value is None:
-        return '"" # what the project requires, else what is installed, else the newest known;'
     return _toml(value)
 
 

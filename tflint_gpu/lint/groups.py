@@ -36,16 +36,15 @@ class Found:
 
     findings: tuple[Finding, ...] = ()
     errors: tuple[Error, ...] = ()
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
     faulty: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return it as plain data."""
-        target = self.target
         return {
             "findings": [record_of(finding) for finding in self.findings],
             "errors": [error_record(error) for error in self.errors],
-            "target": target and [target.tensorflow, target.keras, target.backend, target.source],
+            "targets": [[one.tensorflow, one.keras, one.backend, one.source] for one in self.targets],
         }
 
     @classmethod
@@ -53,11 +52,11 @@ class Found:
         """Return what `record` was made of; raises one of `MALFORMED` where it is something else."""
         from tflint_gpu.program.target import Target
 
-        target = None
-        if record["target"]:
-            tensorflow, keras, backend, source = record["target"]
-            target = Target((tensorflow[0], tensorflow[1]), (keras[0], keras[1]), backend, source)
-        return cls(tuple(map(finding_of, record["findings"])), tuple(map(error_of, record["errors"])), target)
+        targets = tuple(
+            Target((tensorflow[0], tensorflow[1]), (keras[0], keras[1]), backend, source)
+            for tensorflow, keras, backend, source in record["targets"]
+        )
+        return cls(tuple(map(finding_of, record["findings"])), tuple(map(error_of, record["errors"])), targets)
 
     def without_detail(self) -> Found:
         """Return it without what only `Check.judge` reads, which may hold half of the program."""
@@ -69,7 +68,7 @@ def together(parts: Sequence[Found]) -> Found:
     return Found(
         tuple(finding for part in parts for finding in part.findings),
         tuple(error for part in parts for error in part.errors),
-        parts[0].target if parts else None,
+        tuple(dict.fromkeys(target for part in parts for target in part.targets)),
         any(part.faulty for part in parts),
     )
 
@@ -91,7 +90,7 @@ def find(
     faults: list[Error] = []
     for check in checks:
         found += _found_by(check, program, faults)
-    return Found(tuple(found), (*errors, *faults), program.target, bool(faults))
+    return Found(tuple(found), (*errors, *faults), (program.target,), bool(faults))
 
 
 def free_now_and_then(read: int, sources: Iterable[Source]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu import __version__
-from tflint_gpu.checks.plugins import stamps
+from tflint_gpu.lint.stamps import stamps
 from tflint_gpu.source.requirements import RequirementFiles
 
 if TYPE_CHECKING:

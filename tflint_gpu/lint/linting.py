@@ -31,7 +31,7 @@ class LintResult:
     """What the static half found.
 
     `findings` are what is left after suppressions and ``per-file-ignores``, hints among them; `suppressed` are the
-    rest. `errors` are files that could not be checked, `notes` sentences on what was left out. `ran` says that the
+    rest. `errors` are files that could not be checked, `left_out` parts of files. `ran` says that the
     rules had something to look at; `checks` are the rules, empty where none had to be loaded.
     """
 
@@ -39,9 +39,9 @@ class LintResult:
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
     errors: tuple[Error, ...] = ()
-    notes: tuple[str, ...] = ()
+    left_out: tuple[Error, ...] = ()
     checks: tuple[Check, ...] = ()
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
     suppressions: Suppressions | None = field(default=None, compare=False)
     ran: bool = False
 
@@ -78,9 +78,9 @@ def lint(files: Iterable[SourceFile], settings: Settings, means: Means = PLAIN) 
         tuple(sorted(kept, key=lambda finding: (finding.location, finding.code))),
         tuple(suppressed),
         tuple(sorted(error for error in errors if error.fatal)),
-        tuple(str(error) for error in sorted(errors) if not error.fatal),
+        tuple(sorted(error for error in errors if not error.fatal)),
         checks,
-        found.target,
+        found.targets,
         suppressions,
         ran=True,
     )
@@ -175,7 +175,7 @@ def _search(
     read = {name for group in groups for name in group}
     passed_over = [file for file in survey.relevant if file.explicit and file.path not in read]
     errors = (*gathered.errors, *whole.errors, *filter(None, map(_not_python, passed_over)))
-    return Found(whole.findings, errors, whole.target, whole.faulty), checks
+    return Found(whole.findings, errors, whole.targets, whole.faulty), checks
 
 
 @dataclass(frozen=True)

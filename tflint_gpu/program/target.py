@@ -39,6 +39,20 @@ class Target:
     backend: str = "tensorflow"
     source: str = "newest known"
 
+    def __str__(self) -> str:
+        """Return the version and its origin, as reports name them: ``2.15 (requirements.txt)``."""
+        return f"{self.tensorflow[0]}.{self.tensorflow[1]} ({self.source})"
+
+    @property
+    def other_kernels(self) -> str:
+        """The version whose table of kernels stands in for that of this one, "" where it has one of its own."""
+        if self.tensorflow == NEWEST[0]:
+            return ""
+        from tflint_gpu.program.kernels import release_of, table_version
+
+        table = table_version(self.tensorflow)
+        return "" if release_of(table) == self.tensorflow else table
+
     @property
     def legacy_keras(self) -> bool:
         """Whether ``keras`` means Keras 2: TF ≤ 2.15, ``TF_USE_LEGACY_KERAS`` or the package ``tf_keras``."""

@@ -8,11 +8,14 @@ from typing import Any
 
 from tflint_gpu import __version__
 from tflint_gpu.findings import Edit, Finding, Severity
+from tflint_gpu.program.kernels import table_version
+from tflint_gpu.program.target import Target
 from tflint_gpu.report import hosts
 from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
+from tflint_gpu.source.files import Error
 from tflint_gpu.trace.evidence import Evidence, Losses, Placement, Step, VerifiedFix, WhatIf
 
 #: Raised when the meaning of a key changes; new keys alone do not.
@@ -30,21 +33,29 @@ def contract(report: Report) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": __version__,
-        "target": {
-            "tensorflow": ".".join(map(str, report.target.tensorflow)),
-            "keras": str(report.target.keras[0]),
-            "backend": report.target.backend,
-            "from": report.target.source,
-        },
+        "target": _target(report.target),
+        "targets": [_target(target) for target in report.targets or (report.target,)],
         "findings": [_finding(finding, names[finding], report) for finding in report.findings],
         "trace": None if report.evidence is None else _trace(report.evidence, report),
-        "errors": [
-            {"path": error.path, "cell": error.cell, "line": error.line, "message": error.message}
-            for error in report.errors
-        ],
+        "errors": list(map(_error, report.errors)),
+        "left_out": list(map(_error, report.left_out)),
         "notes": list(report.notes),
         "summary": summary(report),
     }
+
+
+def _target(target: Target) -> dict[str, Any]:
+    return {
+        "tensorflow": ".".join(map(str, target.tensorflow)),
+        "keras": str(target.keras[0]),
+        "backend": target.backend,
+        "from": target.source,
+        "kernels": table_version(target.tensorflow),
+    }
+
+
+def _error(error: Error) -> dict[str, Any]:
+    return {"path": error.path, "cell": error.cell, "line": error.line, "message": error.message}
 
 
 def summary(report: Report) -> dict[str, int]:

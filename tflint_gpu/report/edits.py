@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def edits_in(report: Report, finding: Finding) -> tuple[tuple[Edit, ...], str]:
     """Return the edits of the fix of `finding`, or none and the reason why not."""
-    version = report.target.tensorflow
+    version = report.oldest
 
     def make() -> list[Any]:
         from tflint_gpu.fixes import edits_of

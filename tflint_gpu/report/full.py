@@ -99,9 +99,8 @@ def _closing(report: Report) -> str:
         if counts[severity]
     ]
     files = f"{report.files} file{'' if report.files == 1 else 's'}"
-    target = report.target
-    version = f"TensorFlow {target.tensorflow[0]}.{target.tensorflow[1]} ({target.source})"
-    closing = f"{', '.join(found) or 'No findings'} in {files}, for {version}."
+    versions = ", ".join(map(str, report.targets or (report.target,)))
+    closing = f"{', '.join(found) or 'No findings'} in {files}, for TensorFlow {versions}."
     told = offer(report.findings)
     return f"{closing} {told}" if told else closing
 

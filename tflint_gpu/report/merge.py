@@ -30,7 +30,11 @@ _RANK = {
 
 @dataclass(frozen=True)
 class Report:
-    """Everything a renderer needs: findings in order, with what surrounds them."""
+    """Everything a renderer needs: findings in order, with what surrounds them.
+
+    `errors` are files that were not checked, `left_out` parts of files; `target` is that of the first project, and
+    `targets` has those of all.
+    """
 
     findings: tuple[Finding, ...]
     rules: tuple[Page, ...]
@@ -39,8 +43,15 @@ class Report:
     evidence: Evidence | None = None
     errors: tuple[Error, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: tuple[Error, ...] = ()
     suppressed: tuple[Finding, ...] = ()
     texts: Texts = field(default_factory=Texts)
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def oldest(self) -> tuple[int, int]:
+        """The oldest TensorFlow that any of the files is meant for: what it understands, the others do too."""
+        return min(target.tensorflow for target in (*self.targets, self.target))
 
 
 def merge(

@@ -55,7 +55,9 @@ def log(report: Report) -> dict[str, Any]:
             {
                 "executionSuccessful": not any(error.fatal for error in report.errors),
                 "workingDirectory": root,
-                "toolExecutionNotifications": [_notification(error, report) for error in report.errors],
+                "toolExecutionNotifications": [
+                    _notification(error, report) for error in (*report.errors, *report.left_out)
+                ],
             }
         ],
         "results": _results(report),
@@ -141,8 +143,14 @@ def _location(where: Location, report: Report) -> dict[str, Any]:
         return {"physicalLocation": physical}
     if line := _line_in_file(where, report):
         physical["region"] = {"startLine": line}
-    name = f"cell {where.cell}, line {where.line}"
-    return {"physicalLocation": physical, "logicalLocations": [{"name": name, "kind": "member"}]}
+    return {"physicalLocation": physical, **_cell(where)}
+
+
+def _cell(where: Location) -> dict[str, Any]:
+    """Return the cell of a notebook as SARIF can name it, nothing for other files."""
+    if where.cell is None:
+        return {}
+    return {"logicalLocations": [{"name": f"cell {where.cell}, line {where.line}", "kind": "member"}]}
 
 
 def _line_in_file(where: Location, report: Report) -> int | None:
@@ -197,5 +205,5 @@ def _notification(error: Error, report: Report) -> dict[str, Any]:
         where = Location(error.path, error.line, cell=error.cell)
         if line := error.line if error.cell is None else _line_in_file(where, report):
             place["region"] = {"startLine": line}
-        told["locations"] = [{"physicalLocation": place}]
+        told["locations"] = [{"physicalLocation": place, **_cell(where)}]
     return told

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tflint_gpu.errors import UserError
-from tflint_gpu.source.files import SourceFile
+from tflint_gpu.source.files import Error, SourceFile
 from tflint_gpu.source.globs import Globs
 
 if TYPE_CHECKING:
@@ -26,27 +27,39 @@ DEFAULT_EXCLUDES = frozenset(
 _SUFFIXES = (".py", ".ipynb")
 #: Seconds after which a listing by git is given up and the tree walked instead.
 _GIT_TIMEOUT = 20
+#: What git says of a folder that it cannot look into, as it goes on with the others.
+_UNLISTED = re.compile(rb"could not open directory '(.+?)/?': (.+)")
 
 
-def discover(paths: Sequence[str | Path], settings: Settings) -> list[SourceFile]:
+def discover(
+    paths: Sequence[str | Path], settings: Settings, errors: list[Error] | None = None
+) -> list[SourceFile]:
     """Return the Python files and notebooks among and below `paths`, sorted by path.
 
     A file that is named is checked whatever its suffix, and even if it is excluded, unless the settings force
-    excludes. Raises `UserError` for a path that does not exist.
+    excludes. Folders that cannot be listed go to `errors`. Raises `UserError` for a path that does not exist.
     """
+    unlisted: list[Error] = [] if errors is None else errors
     found: dict[Path, SourceFile] = {}
     for path in paths:
         absolute = absolute_path(path)
-        if not absolute.exists():
+        if not _exists(absolute, path):
             raise UserError(f"{path}: no such file or folder; check the path, or the folder you run from")
         if settings.force_exclude and _excluded_above(absolute, settings.exclude):
             continue
         if absolute.is_dir():
-            for file in _below(absolute, settings.exclude):
+            for file in _below(absolute, settings.exclude, unlisted):
                 found.setdefault(file, source_file(file))
         else:
             found[absolute] = source_file(absolute, explicit=True)
     return sorted(_once(found.values()), key=lambda file: file.path)
+
+
+def _exists(absolute: Path, named: str | Path) -> bool:
+    try:
+        return absolute.exists()
+    except OSError as problem:
+        raise UserError(f"{named}: cannot be read: {problem.strerror}; name a path that can") from None
 
 
 def absolute_path(path: str | Path) -> Path:
@@ -85,31 +98,46 @@ def _excluded_above(absolute: Path, excludes: tuple[Globs, ...]) -> bool:
     return any(globs.covers(absolute, folder=absolute.is_dir()) for globs in excludes)
 
 
-def _below(folder: Path, excludes: tuple[Globs, ...]) -> Iterator[Path]:
-    listed = _listed_by_git(folder)
-    for file in _walk(folder) if listed is None else listed:
+def _below(folder: Path, excludes: tuple[Globs, ...], errors: list[Error]) -> Iterator[Path]:
+    unlisted: list[Error] = []
+    listed = _listed_by_git(folder, unlisted)
+    files = list(_walk(folder, unlisted)) if listed is None else listed
+    # What an exclude covers nobody misses.
+    errors += [error for error in unlisted if not _excluded_above(absolute_path(error.path), excludes)]
+    for file in files:
         if not any(globs.covers(file) for globs in excludes):
             yield file
 
 
-def _listed_by_git(folder: Path) -> list[Path] | None:
+def _listed_by_git(folder: Path, errors: list[Error]) -> list[Path] | None:
     """Return what git tracks or would add below `folder`; None where there is no repository or no answer."""
     if not any((level / ".git").exists() for level in (folder, *folder.parents)):
         return None
     listing = _git(folder, "ls-files", "-z", "-c", "-o", "--exclude-standard")
     # Nothing is listed in a folder that git ignores; who names it wants it checked all the same.
-    if listing is None or (not listing and _git(folder, "check-ignore", "-q", ".") is not None):
+    if listing is None or (not listing.files and _git(folder, "check-ignore", "-q", ".") is not None):
         return None
-    names = (os.fsdecode(name) for name in listing.split(b"\0") if name)
-    return [file for name in names for file in _entry(folder, name)]
+    names = (os.fsdecode(name) for name in listing.files.split(b"\0") if name)
+    errors += [
+        _unlisted(folder / os.fsdecode(match[1]), os.fsdecode(match[2]))
+        for match in _UNLISTED.finditer(listing.complaints)
+    ]
+    return [file for name in names for file in _entry(folder, name, errors)]
 
 
-def _git(folder: Path, *arguments: str) -> bytes | None:
+class _Listing(NamedTuple):
+    """What git printed on standard output, and what it complained of."""
+
+    files: bytes
+    complaints: bytes
+
+
+def _git(folder: Path, *arguments: str) -> _Listing | None:
     """Return what git prints in `folder`, None where it fails or takes too long."""
     import subprocess
 
     # In a git hook these variables point at another repository's index.
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {"LC_ALL": "C"}
     try:
         answer = subprocess.run(
             ["git", "-c", "core.fsmonitor=false", *arguments],
@@ -121,31 +149,42 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout
+    return _Listing(answer.stdout, answer.stderr)
 
 
-def _entry(folder: Path, name: str) -> Iterator[Path]:
+def _entry(folder: Path, name: str, errors: list[Error]) -> Iterator[Path]:
     """Yield the files behind one line of git's: a file, or the files of a nested repository."""
     parts = name.rstrip("/").split("/")
     if not DEFAULT_EXCLUDES.isdisjoint(parts):
         return
     if name.endswith(_SUFFIXES):
         path = folder / name
-        if path.is_file():
+        if _is_file(path):
             yield path
     elif "." not in parts[-1] and (path := folder / name).is_dir() and not path.is_symlink():
-        nested = _listed_by_git(path) if (path / ".git").exists() else None
-        yield from _walk(path) if nested is None else nested
+        nested = _listed_by_git(path, errors) if (path / ".git").exists() else None
+        yield from _walk(path, errors) if nested is None else nested
 
 
-def _walk(top: Path) -> Iterator[Path]:
-    """Yield the Python files and notebooks below `top`, honouring the ``.gitignore`` files met on the way."""
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return True  # reading it tells why it cannot be
+
+
+def _walk(top: Path, errors: list[Error]) -> Iterator[Path]:
+    """Yield the Python files and notebooks below `top`, honouring the ``.gitignore`` files met on the way.
+
+    Folders that cannot be listed go to `errors`.
+    """
     stack: list[tuple[Path, tuple[Globs, ...]]] = [(top, ())]
     while stack:
         folder, ignores = stack.pop()
         try:
             entries = list(os.scandir(folder))
-        except OSError:
+        except OSError as problem:
+            errors.append(_unlisted(folder, problem.strerror or str(problem)))
             continue
         names = {entry.name for entry in entries}
         if "pyvenv.cfg" in names and folder != top:
@@ -159,6 +198,10 @@ def _walk(top: Path) -> Iterator[Path]:
                     stack.append((path, ignores))
             elif entry.name.endswith(_SUFFIXES) and entry.is_file() and not _ignored(path, ignores):
                 yield path
+
+
+def _unlisted(folder: Path, why: str) -> Error:
+    return Error(relative(folder), 1, f"this folder cannot be listed: {why}; exclude it or mend it")
 
 
 def _read_ignores(path: Path) -> Iterator[Globs]:

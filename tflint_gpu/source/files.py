@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BOM = b"\xef\xbb\xbf"
 #: Bytes without which a file holds no suppression, so that it need not be read as tokens.
-SUPPRESSION_MARKERS = (b"tflint-gpu:", b"TFG", b"tfg")
+SUPPRESSION_MARKERS = (b"tflint-gpu", b"tflint_gpu:", b"TFG", b"tfg")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tflint_gpu.findings import Finding
 from tflint_gpu.source.files import Error, ReadError, Source, SourceFile
 
-_DIRECTIVE = re.compile(r"#\s*tflint-gpu:\s*([\w-]*)\s*(?:\[([^\]]*)\])?")
+_DIRECTIVE = re.compile(r"#\s*(tflint[-_]?gpu\s*:?)\s*([\w-]*)\s*(\[[^\]#]*\]?)?([^#]*)", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa\s*:\s*((?:[A-Z]+\d+[,\s]*)+)", re.IGNORECASE)
 _SKIPPED = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
 _KINDS = ("ignore", "disable", "enable", "ignore-file")
@@ -90,12 +90,9 @@ def read_suppressions(source: Source, malformed: list[Error]) -> Iterator[Suppre
     open_ranges: list[Suppression] = []
     last_line = len(source.lines)
     for comment, line, first, last in _comments(source):
+        cell, own_line = source.locate(line)
+        malformed += [Error(source.path, own_line, wrong, cell, fatal=False) for wrong in _faults(comment)]
         for kind, rules in _directives(comment):
-            cell, own_line = source.locate(line)
-            if kind not in _KINDS:
-                message = f"unknown directive {kind!r} in a tflint-gpu comment; use {', '.join(_KINDS)}"
-                malformed.append(Error(source.path, own_line, message, cell, fatal=False))
-                continue
             if kind == "enable":
                 open_ranges = _closed(open_ranges, rules, line)
                 continue
@@ -122,11 +119,40 @@ def _closed(ranges: list[Suppression], rules: tuple[str, ...], line: int) -> lis
 
 def _directives(comment: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for match in _DIRECTIVE.finditer(comment):
-        yield match[1], tuple(word.strip() for word in (match[2] or "").split(",") if word.strip())
+        if not _fault(*match.groups(default="")):
+            yield match[2], _words(match[3] or "")
     for match in _NOQA.finditer(comment):
         codes = tuple(code for code in re.split(r"[,\s]+", match[1].upper()) if code.startswith("TFG"))
         if codes:
             yield "ignore", codes
+
+
+def _faults(comment: str) -> Iterator[str]:
+    return filter(None, (_fault(*match.groups(default="")) for match in _DIRECTIVE.finditer(comment)))
+
+
+def _fault(marker: str, kind: str, rules: str, rest: str) -> str:
+    """Say what is wrong with a comment meant for us, "" where it is well or only speaks of the program.
+
+    Half a list silences nothing: read as none at all, it would silence every rule.
+    """
+    if marker != "tflint-gpu:":
+        if kind not in _KINDS:
+            return ""  # prose
+        return f"{marker.strip()!r} is no marker of a suppression; write '# tflint-gpu: {kind}[RULE]'"
+    if kind not in _KINDS:
+        return f"unknown directive {kind!r} in a tflint-gpu comment; use {', '.join(_KINDS)}"
+    if rules and not rules.endswith("]"):
+        return f"the list of rules is not closed; write '# tflint-gpu: {kind}[RULE,RULE]'"
+    if rules and not _words(rules):
+        return f"the list of rules is empty; name some, or leave the brackets off to mean all: '{kind}[RULE]'"
+    if not rules and re.match(r"\s*(?:[(:={]|TFG\d)", rest, re.IGNORECASE):
+        return f"rules stand in square brackets; write '# tflint-gpu: {kind}[RULE,RULE]'"
+    return ""
+
+
+def _words(brackets: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in brackets.strip("[]").split(",") if word.strip())
 
 
 def _comments(source: Source) -> Iterator[tuple[str, int, int, int]]:
