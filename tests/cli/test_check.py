@@ -366,7 +366,7 @@ def test_every_project_is_told_with_its_version(check: Check, tmp_path: Path) ->
 
 
 def test_another_versions_table_of_kernels_is_told(check: Check) -> None:
-    note = "which ops TensorFlow 2.3 has no GPU kernel for is told by the table of 2.4"
+    note = "which ops TensorFlow 2.3 has no GPU kernel for is told by the table of 2.4.4"
     assert note in check("--isolated", "--tensorflow", "2.3", serial=SERIAL)[2]
     assert "table" not in check("--isolated", "--tensorflow", "2.4", serial=SERIAL)[2]
 

@@ -110,7 +110,9 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], Settings | None]] = {
     "select": lambda folder, patch: replace(SETTINGS, select=("TFG101",)),
     "severity": lambda folder, patch: replace(SETTINGS, severity={"TFG602": SETTINGS.fail_on}),
     "option": lambda folder, patch: replace(SETTINGS, rules={"tiny-batch": {"vision": 1000}}),
-    "installed": lambda folder, patch: patch.setattr(keys, "_installed", lambda: [("x", "tensorflow-1.dist-info")]),
+    "installed": lambda folder, patch: patch.setattr(
+        keys, "_installed", lambda: [("x", "tensorflow-1.dist-info")]
+    ),
 }
 
 

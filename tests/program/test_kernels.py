@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tflint_gpu.findings import Location
+from tflint_gpu.program import kernels
 from tflint_gpu.program.context import Context
-from tflint_gpu.program.kernels import cpu_only, kernel_table, xla_refuses
+from tflint_gpu.program.kernels import cpu_only, kernel_table, release_of, table_version, xla_refuses
+from tflint_gpu.program.target import NEWEST
 from tflint_gpu.program.values import Call, Const, External, Parameter, Tensor, Value
 
 HERE = Location("train.py", 1, 1, 1, 10)
@@ -152,3 +154,54 @@ def test_the_op_table_agrees_with_the_function_table() -> None:
     assert table.cpu_only.isdisjoint(table.gpu)
     assert {"MatMul", "Conv2D", "RandomShuffle"} <= table.xla
     assert table.version.split(".")[0] == "2"
+
+
+def test_the_newest_table_is_the_newest_tensorflow_known() -> None:
+    assert release_of(kernel_table().version) == NEWEST[0]
+
+
+def test_a_table_holds_until_the_next_one() -> None:
+    versions = [release_of(version) for version in kernels._versions()]
+    assert versions == sorted(versions, reverse=True)
+    for version in versions:
+        assert release_of(table_version(version)) == version
+    newest, oldest = versions[0], versions[-1]
+    assert newest and oldest
+    assert release_of(table_version((newest[0], newest[1] + 1))) == newest
+    assert release_of(table_version((1, 15))) == oldest
+    assert release_of(table_version(None)) == newest
+
+
+def test_a_version_between_two_tables_takes_the_older(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_versions", lambda: ("2.21.0", "2.15.1", "2.10.1"))
+    assert table_version((2, 16)) == "2.15.1"
+    assert table_version((2, 11)) == "2.10.1"
+
+
+@pytest.mark.parametrize("version", kernels._versions())
+def test_every_table_is_whole(version: str) -> None:
+    table = kernel_table(release_of(version))
+    assert table.version == version
+    assert table.cpu_only.isdisjoint(table.gpu)
+    assert {"AsString", "ResizeBicubic", "Eig", "PyFunc"} <= table.cpu_only
+    assert {"MatMul", "Conv2D", "RandomShuffle"} <= table.xla
+    assert table.place("MatMul", {"T": "float32"}) == ("gpu", "")
+
+
+def test_an_op_that_got_its_gpu_kernel_later_has_none_before() -> None:
+    assert kernel_table((2, 4)).place("SegmentMean", {"T": "float32", "Tindices": "int32"}) == ("cpu", "no-kernel")
+    assert kernel_table().place("SegmentMean", {"T": "float32", "Tindices": "int32"}) == ("gpu", "")
+
+
+def test_raw_ops_are_judged_by_the_table_of_the_target() -> None:
+    assert cpu_only("tf.raw_ops.SegmentMean") is None
+    old = cpu_only("tf.raw_ops.SegmentMean", tensorflow=(2, 4))
+    assert old is not None and old.ops == ("SegmentMean",)
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [("2.15.1", (2, 15)), ("2.9", (2, 9)), ("2.22.0-dev20260101", (2, 22)), ("", None), (None, None), ("x", None)],
+)
+def test_the_release_of_a_version(text: str | None, release: tuple[int, int] | None) -> None:
+    assert release_of(text) == release
