@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import by_experiment
-from tflint_gpu.findings import Finding, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.values import Call, Const, Instance, Items, Value, constant
 
@@ -57,15 +57,21 @@ class StepsPerExecutionUnset(Check):
                 "Steps of this small model are shorter than starting them from Python, and the GPU waits for each "
                 "start. Try steps_per_execution=16.",
                 related=(Related(run.location, "trained here"),),
-                fix=self.change(
-                    "add-argument",
-                    compiled.location,
-                    "pass steps_per_execution=16",
-                    safety="unsafe",
-                    name="steps_per_execution",
-                    value="16",
-                ),
+                fix=self._fix(compiled, run.model, program),
             )
+
+    def _fix(self, compiled: Call, model: Model, program: Program) -> Fix | str:
+        others = [run for run in program.runs if run.model is model and run.call is not None]
+        if any(run.kind != "fit" or _needs_each_step(run) for run in others):
+            return "another training of this model may need each step"
+        return self.change(
+            "add-argument",
+            compiled.location,
+            "pass steps_per_execution=16",
+            safety="unsafe",
+            name="steps_per_execution",
+            value="16",
+        )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the run with eight steps for each call."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import is_symbolic, place_of_layer
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.first_layers import to_map
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
-from tflint_gpu.findings import Finding, Location, Severity
+from tflint_gpu.findings import Finding, Fix, Location, Severity
 from tflint_gpu.program.values import Call, Produced, walk
 
 if TYPE_CHECKING:
@@ -67,21 +68,23 @@ class StringLayerInModel(Check):
                 continue
             for made in model.layers:
                 if made.callee in LAYERS and _works_on_text(made):
-                    yield self._layer(place_of_layer(made, model, program), made)
+                    fix = to_map(model, [made], program, text=True)
+                    yield self._layer(place_of_layer(made, model, program), made, fix)
         for call in program.calls_to("keras.layers.Layer.__call__"):
             layer = call.receiver
             if not isinstance(layer, Produced) or layer.callee not in LAYERS or not _works_on_text(layer.call):
                 continue
             if "model" in call.context.regions and not is_symbolic(call) and in_training_step(call, program):
-                yield self._layer(call.location, layer.call)
+                yield self._layer(call.location, layer.call, "only layers listed in a sequential model are moved")
 
-    def _layer(self, place: Location, made: Call) -> Finding:
+    def _layer(self, place: Location, made: Call, fix: Fix | str) -> Finding:
         name = made.callee.rpartition(".")[2]
         return self.at(
             place,
             f"{name} in the trained model runs on the CPU in every step while the GPU waits, and keeps XLA off; "
             "apply it in Dataset.map",
             qualname=made.qualname,
+            fix=fix,
             ops=LAYERS[made.callee],
             replayed=True,
         )

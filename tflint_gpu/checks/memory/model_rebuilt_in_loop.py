@@ -9,7 +9,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import arguments_of, differs_by_round, in_every_round
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import share_of_mean_step, weigh
-from tflint_gpu.findings import Finding, Measure, Related, Severity
+from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity
 from tflint_gpu.program.values import Const, Produced, walk
 from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
@@ -43,6 +43,9 @@ _FRESH_PROCESS = (
     "multiprocessing.Pool().apply_async",
     "concurrent.futures.ProcessPoolExecutor().submit",
 )
+
+
+_BY_HAND = "which state a round may inherit from the one before is not in the code"
 
 
 class ModelRebuiltInLoop(Check):
@@ -84,7 +87,23 @@ class ModelRebuiltInLoop(Check):
                     "a new model in every round: its step is traced and compiled again while the GPU waits, and "
                     "old ones stay in memory; build it once, or call clear_session() first",
                     severity,
+                    self._cleared(loop, program),
                 )
+
+    def _cleared(self, loop: Loop, program: Program) -> Fix | str:
+        """Return the fix that forgets the models of the round before, where nothing else would be forgotten."""
+        kept = [model.call for model in program.models if model.call is not None]
+        kept += [call for call in program.calls if call.callee.startswith(("keras.optimizers.", "keras.layers."))]
+        if any(loop not in call.context.all_loops for call in kept):
+            return "models, layers or optimizers from outside the loop would be forgotten too"
+        return self.change(
+            "insert-statement",
+            loop.location,
+            "call clear_session() at the start of each round",
+            safety="unsafe",
+            text="{keras.backend.clear_session}()",
+            where="inside",
+        )
 
     def _loaded(self, program: Program) -> Iterator[Finding]:
         """One and the same model, read again in every round to predict with."""
@@ -171,10 +190,12 @@ class ModelRebuiltInLoop(Check):
                     Severity.INFO,
                 )
 
-    def _in_loop(self, call: Call, loop: Loop, message: str, severity: Severity | None = None) -> Finding:
+    def _in_loop(
+        self, call: Call, loop: Loop, message: str, severity: Severity | None = None, fix: Fix | str = _BY_HAND
+    ) -> Finding:
         related = (Related(loop.location, "in this loop"),)
         places = tuple(other.location for other in loop.calls if other.callee in _RUNS)
-        return self.at(call, message, severity=severity, related=related, places=places)
+        return self.at(call, message, severity=severity, related=related, fix=fix, places=places)
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the tracing of step functions that were made more than once, and by the compile bucket."""

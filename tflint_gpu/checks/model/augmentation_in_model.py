@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.first_layers import to_map
 from tflint_gpu.checks.graph.jit_silently_disabled import WITHOUT_JIT, asks_for_jit, is_distributed
 from tflint_gpu.checks.input_pipeline.heavy_host_augmentation import LAYERS
 from tflint_gpu.checks.steps import hides_gpus, loudest
@@ -57,6 +58,7 @@ class AugmentationInModel(Check):
                 severity=Severity.INFO if heavy else Severity.HINT,
                 related=tuple(Related(layer.location, "so does this") for layer in found if layer is not first),
                 places=tuple(layer.location for layer in found),
+                fix=to_map(model, found, program, text=False),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
