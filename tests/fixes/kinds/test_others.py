@@ -77,8 +77,7 @@ def test_narrow_dtype(text: str, after: str, edited: Edited) -> None:
             "def g():\n    for i in range(len(x)):\n        yield x[i], y[i]\nd = D.from_tensor_slices((x, y))\n",
         ),
         (
-            "def g():\n    for a, b in zip(x, y):\n        yield a, b\n"
-            "d = «D.from_generator(\n    g,\n    t,\n)»\n",
+            "def g():\n    for a, b in zip(x, y):\n        yield a, b\nd = «D.from_generator(\n    g, t,\n)»\n",
             "def g():\n    for a, b in zip(x, y):\n        yield a, b\nd = D.from_tensor_slices((x, y))\n",
         ),
         ("def g():\n    for a in x:\n        yield a / 2\nd = «D.from_generator(g, t)»\n", _NOT_PLAIN),
