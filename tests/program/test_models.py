@@ -144,3 +144,14 @@ tf.keras.Model(a, Own()(a)).fit(base.batch(32))
     )
 
     assert [call.context.region for call in program.calls_to("tf.where")] == ["model"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["base.output", "base.get_layer('top').output", "base.layers[-2].output", "base.outputs[0]", "base.input"],
+)
+def test_the_ends_of_a_network_are_symbolic(read: Read, end: str) -> None:
+    text = START + f"base = tf.keras.applications.ResNet50()\ny = tf.nn.relu({end})\n"
+    (call,) = read({"train.py": text}, head=False).calls_to("tf.nn.relu")
+
+    assert call.context.region == "model"

@@ -86,6 +86,8 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     for applied in program.calls_to("keras.layers.Layer.__call__"):
         if applied.location == outermost.location and is_symbolic(applied):
             return any(made_of(model, applied) for model in trained)
+    if _built_beside(outermost, call, program, trained) is False:
+        return False
     if any(_prepares_input(frame.function.owner, trained) for frame in call.context.activations):
         return False
     function = next(
@@ -95,6 +97,26 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     if owner is None or not owner.is_a("keras.Model"):
         return True
     return any(model.instance is not None and model.instance.cls is owner for model in trained)
+
+
+def _built_beside(region: Region, call: Call, program: Program, trained: list[Model]) -> bool | None:
+    """Say whether the function in which a layer is applied builds a model that is trained, or a part of one.
+
+    None where it builds no model. A function that builds one network for training and one for export is run once
+    for each.
+    """
+    frames = tuple(call.context)
+    outside = frames[frames.index(region) + 1 :]
+    around = next((frame for frame in outside if isinstance(frame, Activation)), None)
+    built = [
+        model
+        for model in program.models
+        if around is not None and model.call is not None and around in tuple(model.call.context)
+    ]
+    if not built:
+        return None
+    layers = {id(layer) for model in trained for layer in model.layers}
+    return any(model.trained or any(id(layer) in layers for layer in model.layers) for model in built)
 
 
 _INPUT_LAYER = re.compile(r"tokeni[sz]er|preprocess|augment", re.IGNORECASE)

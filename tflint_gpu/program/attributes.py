@@ -9,6 +9,7 @@ from tflint_gpu.program.joins import join_all
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
     Attribute,
+    Call,
     Choice,
     Class,
     Const,
@@ -19,6 +20,7 @@ from tflint_gpu.program.values import (
     Instance,
     Mapping,
     Produced,
+    Subscript,
     Super,
     Tensor,
     Unknown,
@@ -30,6 +32,9 @@ from tflint_gpu.program.views import Model
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
     from tflint_gpu.program.state import State
+
+#: The symbolic tensors at the ends of a network and of its layers.
+_ENDS = ("input", "inputs", "output", "outputs")
 
 _OPTIMIZER = "keras.optimizers.Optimizer"
 
@@ -78,7 +83,22 @@ def _noted_attribute(machine: Machine, base: Value, name: str) -> Value:
         return known[1][name]
     if name == "iterations" and isinstance(base, Produced) and api.type_of(base.callee) == _OPTIMIZER:
         return Tensor(parents=(base,), operator="variable")
+    if name in _ENDS and (model := _network_of(base)) is not None:
+        return Tensor(symbolic=True, parents=(Attribute(model, name),))
     return Attribute(base, name)
+
+
+def _network_of(base: Value) -> Model | None:
+    """Return the model behind `base`: itself, or the one of which it is a layer, by name or by number."""
+    match base:
+        case Model():
+            return base
+        case Produced(call=Call(callee="keras.Model.get_layer", receiver=Model() as model)):
+            return model
+        case Subscript(base=Attribute(base=Model() as model, name="layers")):
+            return model
+        case _:
+            return None
 
 
 def _external_attribute(machine: Machine, dotted: str, name: str) -> Value:

@@ -146,8 +146,9 @@ def read_group(
         begun(program)
     try:
         with _deep_stack():
+            concerned = _concerned(program.modules, index)
             for module in program.modules:
-                if _holds_framework(module) and not module.is_test:
+                if module.path in concerned and not module.is_test:
                     imports.run_module(machine, module)
             _read_alone(machine)
     except OutOfWorkError:
@@ -166,6 +167,17 @@ def _module(path: str, source: Source) -> Module:
 def _holds_framework(module: Module) -> bool:
     text = module.source.text
     return any(name.decode() in text for name in FRAMEWORKS)
+
+
+def _concerned(modules: list[Module], index: ModuleIndex) -> set[str]:
+    """Return the paths of the modules that use a framework: in their own text, or through what they import."""
+    found = {module.path for module in modules if _holds_framework(module)}
+    others = {m.path: set(index.neighbours(m.path, m.source.text)) for m in modules if m.path not in found}
+    while True:
+        more = {path for path, imported in others.items() if path not in found and imported & found}
+        if not more:
+            return found
+        found |= more
 
 
 # --- code that nobody in the project calls

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Severity, Verdict
+from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.trace.evidence import Kernels, Placement, Spot
 
 NAME = "map-fn-in-step"
@@ -121,3 +121,41 @@ def test_pairs_of_gradients_and_variables_are_a_list(analyse: Analyse) -> None:
         "    step(batch)\n"
     )
     assert named(analyse(text), NAME) == []
+
+
+NETWORK = """
+import tensorflow as tf
+
+class Decode(tf.keras.layers.Layer):
+    def call(self, boxes):
+        return tf.map_fn(lambda row: tf.gather(row, tf.image.non_max_suppression(row, row[:, 0], 10)), boxes)
+
+def detector(training):
+    base = tf.keras.applications.VGG16(include_top=False, input_shape=(300, 300, 3))
+    boxes = tf.keras.layers.Conv2D(4, 3)(base.get_layer("block4_conv3").output)
+    if training:
+        return tf.keras.Model(base.input, boxes)
+    return tf.keras.Model(base.input, Decode()(boxes))
+"""
+
+
+def test_what_only_the_exported_network_has_is_not_trained(analyse: Analyse) -> None:
+    train = "import tensorflow as tf\nfrom net import detector\nmodel = detector(training={})\n"
+    train += "model.compile('adam', 'mse')\nmodel.fit(tf.zeros([64, 300, 300, 3]), tf.zeros([64, 1]), epochs=3)\n"
+    export = "from net import detector\ndetector(training=False).save('m')\n"
+
+    def found(training: bool) -> list[Finding]:
+        files = {"net.py": NETWORK, "train.py": train.format(training), "export.py": export}
+        return named(analyse(files), "map-fn-in-step")
+
+    assert found(training=True) == []
+    assert len(found(training=False)) == 1
+
+
+def test_nor_where_the_network_is_not_known(analyse: Analyse) -> None:
+    network = NETWORK.replace('base.get_layer("block4_conv3").output', "unheard_of(base)")
+    train = "import tensorflow as tf\nfrom net import detector\nmodel = detector(training=True)\n"
+    train += "model.compile('adam', 'mse')\nmodel.fit(tf.zeros([64, 300, 300, 3]), tf.zeros([64, 1]), epochs=3)\n"
+    export = "from net import detector\ndetector(training=False).save('m')\n"
+
+    assert named(analyse({"net.py": network, "train.py": train, "export.py": export}), "map-fn-in-step") == []
