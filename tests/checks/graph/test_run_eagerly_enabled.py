@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tests.checks.snippets import FIT, SETUP
 from tflint_gpu.checks.check import Check
@@ -31,6 +33,22 @@ def test_silent_in_unit_tests(analyse: Analyse) -> None:
 def test_warns_where_nothing_is_trained(analyse: Analyse) -> None:
     text = "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\nprint(tf.zeros([2]))\n"
     assert [finding.severity for finding in named(analyse(text), RULE)] == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("switched", "severity"),
+    [("convert.py", Severity.INFO), ("train.py", Severity.ERROR), ("net.py", Severity.ERROR)],
+)
+def test_a_script_that_only_converts_is_no_training(analyse: Analyse, switched: str, severity: Severity) -> None:
+    files = {
+        "net.py": "import tensorflow as tf\n\ndef net():\n    return tf.keras.Sequential([tf.keras.layers.Dense(9)])\n",
+        "train.py": "import tensorflow as tf\nfrom net import net\nm = net()\nm.compile('adam', 'mse')\n"
+        "m.fit(tf.zeros([64, 8]), tf.zeros([64, 9]), epochs=3)\n",
+        "convert.py": "import tensorflow as tf\nfrom net import net\nnet().save('m')\n",
+    }
+    files[switched] += "tf.config.run_functions_eagerly(True)\n"
+
+    assert [finding.severity for finding in named(analyse(files), RULE)] == [severity]
 
 
 def test_old_name_of_the_switch(analyse: Analyse) -> None:

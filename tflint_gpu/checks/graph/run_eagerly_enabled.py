@@ -15,6 +15,7 @@ from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.blockers import Blocker
+    from tflint_gpu.program.context import Context
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -55,7 +56,7 @@ class RunEagerlyEnabled(Check):
                 call,
                 "This makes every tf.function and fit run op by op from Python: the GPU waits between kernels. "
                 "Remove it outside debugging.",
-                severity=self._severity(program, soft=value.soft),
+                severity=self._severity(program, soft=value.soft or not _reaches_training(call, program)),
                 fix=self._removed(call, value, program),
                 kind="step",
             )
@@ -101,6 +102,7 @@ class RunEagerlyEnabled(Check):
         return why or self.change("drop-statement", call.location, "remove the line")
 
     def _severity(self, program: Program, *, soft: bool) -> Severity:
+        """Lower the voice where an option may say otherwise, or a script that only converts a model has it on."""
         if soft:
             return Severity.INFO
         return self.severity if program.trains() else Severity.WARNING
@@ -138,6 +140,22 @@ def _set_back(call: Call, program: Program) -> bool:
         and constant(_switched_to(other)) is False
         for other in program.calls_to(_ASSIGNED, *_SWITCHES)
     )
+
+
+def _reaches_training(call: Call, program: Program) -> bool:
+    """Say whether the script that makes `call` may train: one beside the training scripts that nobody imports."""
+    path = _script_of(call.location.path, call.context)
+    runs = {_script_of(run.location.path, run.context) for run in program.runs}
+    if not runs or path in runs:
+        return True
+    stem = path.rpartition("/")[2].partition(".")[0]
+    return any(stem in module.source.text for module in program.modules if module.path != path)
+
+
+def _script_of(path: str, context: Context) -> str:
+    """Return the file whose own code leads to what happens in `context`; `path` where no call does."""
+    sites = [frame.site.path for frame in context.activations if frame.site is not None]
+    return sites[-1] if sites else path
 
 
 def _switched_to(call: Call) -> Value | None:
