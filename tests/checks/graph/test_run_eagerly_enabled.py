@@ -41,7 +41,8 @@ def test_warns_where_nothing_is_trained(analyse: Analyse) -> None:
 )
 def test_a_script_that_only_converts_is_no_training(analyse: Analyse, switched: str, severity: Severity) -> None:
     files = {
-        "net.py": "import tensorflow as tf\n\ndef net():\n    return tf.keras.Sequential([tf.keras.layers.Dense(9)])\n",
+        "net.py": "import tensorflow as tf\n\n"
+        "def net():\n    return tf.keras.Sequential([tf.keras.layers.Dense(9)])\n",
         "train.py": "import tensorflow as tf\nfrom net import net\nm = net()\nm.compile('adam', 'mse')\n"
         "m.fit(tf.zeros([64, 8]), tf.zeros([64, 9]), epochs=3)\n",
         "convert.py": "import tensorflow as tf\nfrom net import net\nnet().save('m')\n",
