@@ -54,7 +54,7 @@ def test_step_times_are_plain_ones_or_the_best_there_are() -> None:
 
 
 def test_the_window_counts_the_baseline_of_trials() -> None:
-    arms = {"": {"medians": [14.0, 14.0], "times": [14.0] * 40, "problem": "", "error": None}}
+    arms = {"": {"means": [14.0, 14.0], "times": [14.0] * 40, "problem": "", "error": None}}
     window = window_of(report(10, 20, 20), "", arms)
     assert window is not None
     assert (window.seen_as, window.steps, window.step_ms) == ("fit", 60, 14.0)

@@ -166,9 +166,12 @@ def test_an_eager_loop_without_a_dataset(traced: Tracing) -> None:
 
 @real
 def test_one_cached_batch_shows_what_slow_input_costs(traced: Tracing) -> None:
-    changes = ("cached-batch", "batch-x4", "xla", "steps-per-execution-8")
+    changes = ("cached-batch", "parallel-map", "cache", "batch-x4", "xla", "steps-per-execution-8")
     evidence, _ = traced("slow_input.py", changes=changes, budget=90.0)
     assert {result.change for result in evidence.what_if} == set(changes)
+    cached = evidence.experiment("cache")
+    assert cached is not None
+    assert cached.gain
     result = evidence.experiment("cached-batch")
     assert result is not None
     assert result.speedup > 1.5

@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.trace.whatif import Arm, answered, applicable, compare, explore, from_arms, settled, target_of
+from tflint_gpu.trace.evidence import WhatIf
+from tflint_gpu.trace.whatif import (
+    Arm,
+    answered,
+    applicable,
+    compare,
+    explore,
+    from_arms,
+    knee,
+    settled,
+    target_of,
+)
 
 SPOT = {"path": "train.py", "line": 9, "cell": None, "function": ""}
 
@@ -26,6 +37,8 @@ def report(times: list[float], **more: Any) -> dict[str, Any]:
         "tracks": [track],
         "applied": True,
         "chains": [],
+        "callbacks": [],
+        "environment": {},
         "functions": [],
         "python_input": [],
         "steps_per_execution": 1,
@@ -33,8 +46,8 @@ def report(times: list[float], **more: Any) -> dict[str, Any]:
     }
 
 
-def arm(*medians: float) -> Arm:
-    return Arm("cached-batch", list(medians))
+def arm(*means: float) -> Arm:
+    return Arm("cached-batch", list(means))
 
 
 def test_a_clear_difference_is_a_gain() -> None:
@@ -132,8 +145,8 @@ def test_the_target_names_loop_batching_and_functions() -> None:
 
 
 def test_what_a_child_tried_itself() -> None:
-    def tried(*medians: float, problem: str = "", error: dict[str, str] | None = None) -> dict[str, Any]:
-        return {"medians": list(medians), "times": list(medians) * 5, "problem": problem, "error": error}
+    def tried(*means: float, problem: str = "", error: dict[str, str] | None = None) -> dict[str, Any]:
+        return {"means": list(means), "times": list(means) * 5, "problem": problem, "error": error}
 
     arms = {
         "": tried(40.0, 40.2, 39.9),
@@ -151,9 +164,49 @@ def test_what_a_child_tried_itself() -> None:
 
 
 def test_runs_that_scatter_beyond_all_measure_are_a_note_and_no_result() -> None:
-    def tried(*medians: float) -> dict[str, Any]:
-        return {"medians": list(medians), "times": list(medians), "problem": "", "error": None}
+    def tried(*means: float) -> dict[str, Any]:
+        return {"means": list(means), "times": list(means), "problem": "", "error": None}
 
     results, notes = from_arms({"": tried(10.0, 900.0), "xla": tried(10.0)})
     assert results == ()
     assert notes == ("what-if xla: one run too unsteady to tell anything; a larger --budget allows more",)
+
+
+def test_what_applies_to_slow_input_and_to_eager_steps() -> None:
+    chain = [[{"op": "BatchDataset", "spot": SPOT}]]
+    found = applicable(report([1.0], chains=chain, callbacks=[{"name": "Slow"}], facts={"run_eagerly": True}))
+    assert {"prefetch", "parallel-map", "parallel-read", "cache", "determinism-off"} <= set(found)
+    assert {"callbacks-off", "run-eagerly-off"} <= set(found)
+    assert "workers-4" not in found
+    assert "workers-4" in applicable(report([1.0], python_input=[{"kind": "PyDataset"}]))
+
+
+@pytest.mark.parametrize(
+    ("capability", "policy", "change"),
+    [
+        ("9.0", "float32", "mixed-bfloat16"),
+        ("7.5", "float32", "mixed-float16"),
+        ("6.1", "float32", None),
+        ("9.0", "mixed_float16", None),
+        (None, "float32", None),
+    ],
+)
+def test_mixed_precision_is_tried_on_a_gpu_that_has_it(
+    capability: str | None, policy: str, change: str | None
+) -> None:
+    gpus = {"gpus": [{"compute_capability": capability}]} if capability else {}
+    found = applicable(report([1.0], environment=gpus, facts={"mixed_precision": policy}))
+    assert [each for each in found if each.startswith("mixed")] == ([change] if change else [])
+
+
+def sized(factor: int, speedup: float, half: float = 0.02) -> WhatIf:
+    return WhatIf(f"batch-x{factor}", 10 / speedup, 10, speedup, 3, half, speedup - half, speedup + half)
+
+
+def test_the_knee_of_the_batch_sweep() -> None:
+    assert "twice" in knee([sized(2, 1.6), sized(4, 1.65)])
+    assert "four times" in knee([sized(2, 1.6), sized(4, 2.5)])
+    assert knee([sized(2, 1.0), sized(4, 1.01)]) == ""
+    # One size alone is no sweep, and between intervals that overlap nothing is known.
+    assert knee([sized(2, 1.6)]) == ""
+    assert knee([sized(2, 1.6, 0.5), sized(4, 1.9, 0.5)]) == ""

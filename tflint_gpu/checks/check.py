@@ -42,6 +42,9 @@ class Check:
     #: What of the cause only a GPU shows, in words that follow "only a GPU shows"; "" where a CPU shows enough.
     only_on_gpu: ClassVar[str] = ""
 
+    #: The what-if runs that `judge` would like to see; see `asks` where not every finding does.
+    experiments: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, page: Page, severity: Severity, options: dict[str, Any]) -> None:
         self.page = page
         self.severity = severity
@@ -50,6 +53,10 @@ class Check:
     def find(self, program: Program) -> Iterator[Finding]:
         """Static half: yield suspicions about `program`; whatever is unknown stays unaccused."""
         return iter(())
+
+    def asks(self, finding: Finding) -> tuple[str, ...]:
+        """Return the what-if runs that a trace should make for the sake of `finding`."""
+        return self.experiments
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Trace half: say what `evidence` makes of `finding`; None where it cannot see the cause."""

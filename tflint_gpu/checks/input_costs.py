@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
-from tflint_gpu.findings import Finding, Measure, Verdict
+from tflint_gpu.findings import Finding, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
@@ -74,6 +74,19 @@ def input_bound(evidence: Evidence) -> float:
     if not evidence.pipelines and not evidence.python_input:
         return 1.0
     return max(works, evidence.share("input_wait") or 0.0, evidence.share("host_to_device") or 0.0)
+
+
+def judge_repair(
+    change: str, evidence: Evidence, *measures: Measure, severity: Severity | None = None
+) -> Judgement | None:
+    """Judge a cause of slow input by the run with its own repair; None where that says nothing of a GPU's host.
+
+    On a CPU step and input share the cores: threads that gain nothing there may gain all of it beside a GPU.
+    """
+    judged = by_experiment(evidence.experiment(change), severity)
+    if judged is None or (judged.verdict is Verdict.REFUTED and evidence.environment.device.kind != "gpu"):
+        return None
+    return replace(judged, measures=(*judged.measures, *measures))
 
 
 def exposed_input(evidence: Evidence) -> tuple[float, float]:

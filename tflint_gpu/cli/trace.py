@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -23,18 +24,6 @@ EVIDENCE = Path(".tflint-gpu") / "evidence.json"
 
 #: What stands for ``--verify-fix`` without a rule while the command line is read.
 _BARE = "--verify-fix=\0"
-
-#: The what-if runs that a finding of a rule asks for, beyond the cached batch.
-ASKED_BY = {
-    "tiny-batch": ("batch-x2", "batch-x4"),
-    "batch-size-ignored": ("batch-x2", "batch-x4"),
-    "lightweight-model": ("batch-x2", "batch-x4"),
-    "replica-batch-starved": ("batch-x2",),
-    "xla-off": ("xla",),
-    "jit-silently-disabled": ("xla",),
-    "xla-shape-churn": ("xla-off",),
-    "steps-per-execution-unset": ("steps-per-execution-8",),
-}
 
 
 class _BareVerify(click.Command):
@@ -126,7 +115,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     )
     with terminable():
         hide(where.parent)
-        evidence = trace_script(job, _tell)
+        evidence = trace_script(job, _tell, live=Live(sys.stderr))
         save(evidence, where)
         result = _lint([str(script.path), *evidence.sources], settings)
         if asked:
@@ -138,8 +127,28 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     return report(result, evidence, settings, outputs_from(flags))
 
 
+class Live:
+    """A line on a terminal that is written over again and again; elsewhere each experiment is told once."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.told: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        """Show what is going on now."""
+        if self.stream.isatty():
+            width = shutil.get_terminal_size().columns
+            self.stream.write(f"\r\x1b[K{f'trace: {text}'[: width - 1]}")
+        elif (what := text.partition(" (")[0]) not in self.told:
+            self.told.add(what)
+            self.stream.write(f"trace: {text}\n")
+        self.stream.flush()
+
+
 def _tell(text: str) -> None:
-    click.echo(f"trace: {text}", err=True)
+    # A live line may stand there.
+    wipe = "\r\x1b[K" if sys.stderr.isatty() else ""
+    click.echo(f"{wipe}trace: {text}", err=True)
 
 
 def _lint(paths: list[str], settings: Settings) -> LintResult:
@@ -153,9 +162,11 @@ def _changes(what_if: str, script: Script, settings: Settings) -> tuple[str, ...
         return None
     if what_if == "none":
         return ()
-    found = _lint([str(script.path)], settings).findings
-    asked = [change for finding in found for change in ASKED_BY.get(finding.name, ())]
-    return ("cached-batch", *dict.fromkeys(asked))
+    result = _lint([str(script.path)], settings)
+    checks = {check.page.name: check for check in result.checks}
+    known = [finding for finding in result.findings if finding.name in checks]
+    asked = [change for finding in known for change in checks[finding.name].asks(finding)]
+    return tuple(dict.fromkeys(("cached-batch", *asked)))
 
 
 def hide(folder: Path) -> None:

@@ -120,7 +120,9 @@ def _on_losses(losses: Losses | None) -> str:
 
 def _in_words(result: WhatIf) -> str:
     if result.gain:
-        return f"gives back {percent(result.saved_share)} of the step"
+        # A larger batch is another training.
+        more = "; convergence is not tested" if result.change.startswith("batch-x") else ""
+        return f"gives back {percent(result.saved_share)} of the step{more}"
     return "slower" if result.high < 1 else "no difference beyond the noise"
 
 

@@ -86,7 +86,7 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
     if track is None or not times:
         return None
     mean = statistics.fmean(times)
-    if arms.get("", {}).get("medians") and complete(report):
+    if arms.get("", {}).get("means") and complete(report):
         times = [*times, *arms[""]["times"]]
     return Window(
         seen_as=_OWN_STEPS.get(track["kind"], track["kind"]),

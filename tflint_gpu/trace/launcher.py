@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -51,7 +52,7 @@ class Outcome:
     """What came back from one child: its report, where there is one, its last output, its exit status.
 
     `dump` is Python's own dump of the stacks, where nothing but that could be had. `arms` are the changes that
-    the child tried itself: ``{change: {"medians", "times", "problem"}}`` with the baseline under "". `samples` are
+    the child tried itself: ``{change: {"means", "times", "problem"}}`` with the baseline under "". `samples` are
     those of the window, where there was one.
     """
 
@@ -90,15 +91,18 @@ def launch(
     *,
     deadline: float,
     show_output: bool = False,
+    told_of: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
     """Run one job in a child process in `folder`, with its files in `work`, and return what came of it.
 
+    `told_of` is called with each change that the child begins to try: ``{"change", "run", "left"}`` (seconds).
     The child has a session of its own; all of it is killed at the end, whatever happens here.
     """
     work.mkdir(parents=True, exist_ok=True)
     report, dump = work / "report.json", work / "stacks.txt"
     arms = work / "arms.json"
-    files = {"report": report, "dump": dump, "arms_report": arms, "profile": work / "profile"}
+    doing = work / "doing.json"
+    files = {"report": report, "dump": dump, "arms_report": arms, "doing": doing, "profile": work / "profile"}
     job = {**job, **{name: str(path) for name, path in files.items()}, "deadline": deadline}
     (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
     environment = {**os.environ, **QUIET, "MLFLOW_TRACKING_URI": (work / "mlflow").as_uri()}
@@ -121,9 +125,7 @@ def launch(
         reader = threading.Thread(target=_drain, args=(child.stdout, tail, show_output), daemon=True)
         reader.start()
         try:
-            child.wait(deadline + GRACE + job.get("budget", 0.0))
-        except subprocess.TimeoutExpired:
-            pass
+            _wait(child, deadline + GRACE + job.get("budget", 0.0), doing, told_of)
         finally:
             _kill(child)
             reader.join(5)
@@ -131,6 +133,24 @@ def launch(
     window = (told or {}).get("window_at")
     samples = sampler.samples(*window) if window else None
     return Outcome(told, tuple(tail), child.returncode, _text(dump), _read(arms), samples)
+
+
+def _wait(
+    child: subprocess.Popen[bytes],
+    seconds: float,
+    doing: Path,
+    told_of: Callable[[dict[str, Any]], None] | None,
+) -> None:
+    """Wait until the child has ended, for at most `seconds`, and pass on what it says that it tries."""
+    end, last = time.monotonic() + seconds, None
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(left if told_of is None else min(left, 0.5))
+            return
+        now = _read(doing)
+        if told_of is not None and now is not None and now != last:
+            told_of(now)
+            last = now
 
 
 #: Requests to end that Python itself does not turn into an exception.

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
+
+def silent(_text: str) -> None:
+    """Tell nobody."""
+
+
 #: Kinds of step that are one call of the user's, which can be made again.
 REPEATED = ("train_on_batch", "step function")
 
@@ -52,11 +57,14 @@ class TraceJob:
 class Tracer:
     """The runs of one trace; every child gets a folder of its own below `work`."""
 
-    def __init__(self, job: TraceJob, python: str, work: Path, progress: Progress) -> None:
+    def __init__(
+        self, job: TraceJob, python: str, work: Path, progress: Progress, live: Progress = silent
+    ) -> None:
         self.job = job
         self.python = python
         self.work = work
         self.progress = progress
+        self.live = live
         self.runs = 0
 
     def launch(self, **changes: Any) -> Outcome:
@@ -85,6 +93,7 @@ class Tracer:
             self.work / f"run{self.runs}",
             deadline=job.deadline,
             show_output=job.show_output,
+            told_of=lambda told: self.live(whatif.trying(told["change"], told["run"], told["left"])),
         )
 
 
@@ -96,28 +105,31 @@ def cells_for(script: Script) -> list[dict[str, Any]]:
     ]
 
 
-def trace_script(job: TraceJob, progress: Progress) -> Evidence:
+def trace_script(job: TraceJob, progress: Progress, live: Progress = silent) -> Evidence:
     """Trace a script and return the evidence; `progress` is told in a few words what is going on.
+
+    `live` is told what is tried at the moment, and how many seconds are left for it.
 
     Raises `UserError` where the script cannot be run, shows no training step, or the disk takes no more.
     """
     python = find_python(job.python)
     try:
         with terminable(), tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
-            return _trace(job, python, Path(work), progress)
+            return _trace(job, python, Path(work), progress, live)
     except OSError as problem:
         where = f" ({problem.filename})" if problem.filename else ""
         raise UserError(f"the trace could not be written{where}: {problem.strerror}") from problem
 
 
-def _trace(job: TraceJob, python: str, work: Path, progress: Progress) -> Evidence:
+def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Progress) -> Evidence:
     began = time.monotonic()
-    tracer = Tracer(job, python, work, progress)
+    tracer = Tracer(job, python, work, progress, live)
     baseline = _baseline(tracer)
     best = baseline.best
     evidence = _evidence(job, baseline)
     if best["track"] is not None:
         results, notes = _what_if(tracer, baseline)
+        notes = tuple(filter(None, (*notes, whatif.knee(results))))
         evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
     _keep_profile(best, job.profile_folder)
     progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
@@ -308,7 +320,7 @@ def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tu
     def run(change: str) -> Report | None:
         return tracer.launch(**extra, change=change).report
 
-    results, more = whatif.explore(wanted, report, run, budget, tracer.progress)
+    results, more = whatif.explore(wanted, report, run, budget, tracer.live)
     return (*done, *results), (*notes, *more)
 
 

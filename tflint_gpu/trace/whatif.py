@@ -13,29 +13,42 @@ from tflint_gpu.trace.assemble import Report, step_times
 from tflint_gpu.trace.chains import family
 from tflint_gpu.trace.evidence import WhatIf
 from tflint_gpu.trace.failures import failed
+from tflint_gpu.trace.probe import noise
+from tflint_gpu.trace.probe.recipes import CHANGES as OF_INPUT
+
+#: Changes of precision, by the least compute capability of a GPU that gains from them.
+MIXED = {"mixed-bfloat16": 8, "mixed-float16": 7}
 
 #: Every change that can be tried, in the order of trying.
-CHANGES = ("cached-batch", "batch-x2", "batch-x4", "xla", "xla-off", "steps-per-execution-8")
+CHANGES = (
+    "cached-batch",
+    *OF_INPUT,
+    "workers-4",
+    "batch-x2",
+    "batch-x4",
+    "run-eagerly-off",
+    "callbacks-off",
+    "xla",
+    "xla-off",
+    "steps-per-execution-8",
+    *MIXED,
+)
 
 #: How the probe says that a change does not apply; that is no news.
 NOT_HERE = "does not apply"
 
-#: Runs of one change, and of the baseline, at most and at least.
-MOST, LEAST = 5, 2
-#: A half-width below this share of the speedup settles a change that makes no difference.
-FINE = 0.03
+#: Runs of one change, and of the baseline, at most.
+MOST = 5
 #: A half-width beyond this multiple of the speedup says nothing at all.
 WILD = 2.0
-#: Two-sided 95 % points of Student's t by degrees of freedom.
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 
 @dataclass
 class Arm:
-    """The runs of one change, or of the baseline where it has no name: one median step time each, in ms."""
+    """The runs of one change, or of the baseline where it has no name: one mean step time each, in ms."""
 
     change: str
-    medians: list[float] = field(default_factory=list)
+    means: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     note: str = ""
 
@@ -64,42 +77,54 @@ def applicable(report: Report) -> tuple[str, ...]:
     found = []
     if fit or target["loop"]:
         found.append("cached-batch")
+    if (fit and report["chains"]) or target["loop"]:
+        found += OF_INPUT
+    if fit and any(source["kind"] == "PyDataset" for source in report["python_input"]):
+        found.append("workers-4")
     if target["batch"] or (fit and not report["chains"] and not report["python_input"]):
         found += ["batch-x2", "batch-x4"]
+    if fit and facts.get("run_eagerly"):
+        found.append("run-eagerly-off")
+    if fit and report["callbacks"]:
+        found.append("callbacks-off")
     if (fit and not facts.get("run_eagerly")) or target["functions"]:
         found.append("xla-off" if facts.get("jit") else "xla")
     if fit and not facts.get("run_eagerly") and report["steps_per_execution"] == 1:
         found.append("steps-per-execution-8")
+    if "mixed_precision" in facts and not str(facts["mixed_precision"]).startswith("mixed"):
+        found += [change for change, least in MIXED.items() if _capability(report) >= least][:1]
     return tuple(found)
+
+
+def _capability(report: Report) -> float:
+    """Return the compute capability of the first GPU, 0 without one."""
+    gpus = report["environment"].get("gpus") or [{}]
+    return float(gpus[0].get("compute_capability") or 0)
 
 
 def compare(baseline: Arm, changed: Arm) -> WhatIf:
     """Return the speedup of `changed` over `baseline` with its 95 % interval.
 
-    The interval is Student's over the logarithms of the runs' medians, with one variance for both arms; with
-    a single run it is that of the medians' own errors, and the note says so.
+    The interval is Student's over the logarithms of the runs' means, with one variance for both arms; with
+    a single run it is that of the means' own errors, and the note says so.
     """
-    base = [math.log(value) for value in baseline.medians]
-    new = [math.log(value) for value in changed.medians]
-    difference = statistics.fmean(base) - statistics.fmean(new)
-    freedom = len(base) + len(new) - 2
     note = changed.note
-    if min(len(base), len(new)) >= LEAST:
-        squares = sum((value - statistics.fmean(arm)) ** 2 for arm in (base, new) for value in arm)
-        error = math.sqrt(squares / freedom * (1 / len(base) + 1 / len(new)))
-        half = _T[min(freedom, len(_T)) - 1] * error
+    base, new = statistics.geometric_mean(baseline.means), statistics.geometric_mean(changed.means)
+    if min(len(baseline.means), len(changed.means)) >= noise.LEAST:
+        difference, half = noise.logarithms(baseline.means, changed.means)
     else:
-        half = 1.96 * math.hypot(median_error(baseline.times), median_error(changed.times))
+        difference = math.log(base / new)
+        half = 1.96 * math.hypot(mean_error(baseline.times), mean_error(changed.times))
         note = f"{note} A single run: the interval is that of the steps within it.".strip()
     speedup = math.exp(difference)
     half = min(half, 50.0)
     low, high = math.exp(difference - half), math.exp(difference + half)
     return WhatIf(
         change=changed.change,
-        step_ms=math.exp(statistics.fmean(new)),
-        baseline_ms=math.exp(statistics.fmean(base)),
+        step_ms=new,
+        baseline_ms=base,
         speedup=speedup,
-        repeats=len(new),
+        repeats=len(changed.means),
         spread=(high - low) / 2 / speedup,
         low=low,
         high=high,
@@ -107,22 +132,47 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
     )
 
 
-def median_error(times: Sequence[float]) -> float:
-    """Return the relative standard error of the median of `times`; 1 where there are too few to tell."""
+def mean_error(times: Sequence[float]) -> float:
+    """Return the relative standard error of the mean of `times`; 1 where there are too few to tell."""
     if len(times) < 4:
         return 1.0
-    low, middle, high = statistics.quantiles(times, n=4)
-    return 1.2533 * (high - low) / 1.349 / math.sqrt(len(times)) / middle if middle else 1.0
+    mean = statistics.fmean(times)
+    return statistics.stdev(times) / math.sqrt(len(times)) / mean if mean else 1.0
 
 
 def settled(baseline: Arm, arm: Arm) -> bool:
     """Say whether more runs of `arm` would not change what is said of it."""
-    if len(arm.medians) >= MOST:
-        return True
-    if min(len(arm.medians), len(baseline.medians)) < LEAST:
-        return False
-    result = compare(baseline, arm)
-    return result.low > 1.0 or result.high < 1.0 or result.spread < FINE
+    return len(arm.means) >= MOST or noise.is_settled(baseline.means, arm.means)
+
+
+#: A batch twice as large that gives less than this times the samples a second is not worth its memory.
+WORTHWHILE = 1.1
+_SIZES = {2: "twice", 4: "four times"}
+
+
+def knee(results: Sequence[WhatIf]) -> str:
+    """Say up to which size larger batches paid, "" where no two sizes were tried or their noise hides it."""
+    sizes = {
+        int(each.change.removeprefix("batch-x")): each for each in results if each.change.startswith("batch-x")
+    }
+    small, large = sizes.get(2), sizes.get(4)
+    if small is None or large is None or not (small.gain or large.gain):
+        return ""
+    if large.low > small.high * WORTHWHILE:
+        best = 4
+    elif large.high < small.high * WORTHWHILE or large.speedup < small.low * WORTHWHILE:
+        best = 2
+    else:
+        return ""
+    told = ", ".join(f"{each.speedup:.2f} × at {_SIZES[size]} the size" for size, each in sorted(sizes.items()))
+    return (
+        f"what-if batch: samples a second grow up to {_SIZES[best]} the size ({told}); convergence is not tested"
+    )
+
+
+def trying(change: str, number: int, left: float) -> str:
+    """Say which run is going on, and how much of the budget is left."""
+    return f"what if: {change or 'the baseline again'} (run {number}, {max(0.0, left):.0f} s left)"
 
 
 def _unsteady(result: WhatIf) -> str:
@@ -132,7 +182,7 @@ def _unsteady(result: WhatIf) -> str:
 
 def answered(change: str, arms: dict[str, dict[str, Any]]) -> bool:
     """Say whether a child that tried changes itself has told what there is to tell of `change`."""
-    if change not in arms or not arms[""]["medians"]:
+    if change not in arms or not arms[""]["means"]:
         return False
     return NOT_HERE not in arms[change]["problem"]
 
@@ -140,9 +190,9 @@ def answered(change: str, arms: dict[str, dict[str, Any]]) -> bool:
 def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
     """Return the results of the changes that a child tried itself, and sentences on those it could not."""
     base = arms.get("")
-    if not base or not base["medians"]:
+    if not base or not base["means"]:
         return (), ()
-    baseline = Arm("", base["medians"], base["times"])
+    baseline = Arm("", base["means"], base["times"])
     results, notes = [], []
     for change, raw in arms.items():
         if not change:
@@ -152,8 +202,8 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
         elif raw["problem"]:
             if NOT_HERE not in raw["problem"]:
                 notes.append(f"what-if {change}: {raw['problem']}")
-        elif raw["medians"]:
-            result = compare(baseline, Arm(change, raw["medians"], raw["times"]))
+        elif raw["means"]:
+            result = compare(baseline, Arm(change, raw["means"], raw["times"]))
             if result.spread > WILD:
                 notes.append(_unsteady(result))
             else:
@@ -183,24 +233,24 @@ def explore(
     waiting = list(arms)
     out_of_time = False
     while waiting and not out_of_time:
-        turn = [*waiting, baseline] if len(baseline.medians) < MOST else list(waiting)
+        turn = [*waiting, baseline] if len(baseline.means) < MOST else list(waiting)
         for arm in turn:
             if time.monotonic() - began + longest > budget:
                 out_of_time = True
                 break
-            progress(f"what if: {arm.change or 'the baseline again'} (run {len(arm.medians) + 1})")
+            progress(trying(arm.change, len(arm.means) + 1, budget - (time.monotonic() - began)))
             started = time.monotonic()
             problem = _add(arm, first, run(arm.change))
             longest = max(longest, time.monotonic() - started)
             if problem and arm is not baseline:
                 notes.append(f"what-if {arm.change}: {problem}")
-                arm.medians.clear()
+                arm.means.clear()
                 waiting.remove(arm)
         waiting = [arm for arm in waiting if not settled(baseline, arm)]
-    skipped = [arm.change for arm in waiting if not arm.medians]
+    skipped = [arm.change for arm in waiting if not arm.means]
     if skipped:
         notes.append(f"what-if {', '.join(skipped)}: not tried, the budget of {budget:g} s was spent")
-    results = [compare(baseline, arm) for arm in arms if arm.medians]
+    results = [compare(baseline, arm) for arm in arms if arm.means]
     notes += [_unsteady(result) for result in results if result.spread > WILD]
     return tuple(result for result in results if result.spread <= WILD), tuple(notes)
 
@@ -220,7 +270,7 @@ def _add(arm: Arm, first: Report, report: Report | None) -> str:
     if factor is None:
         return "the batch stayed what it was"
     arm.times = [ms / factor for ms in times]
-    arm.medians.append(statistics.median(arm.times))
+    arm.means.append(statistics.fmean(arm.times))
     return ""
 
 

@@ -26,6 +26,7 @@ class BatchSizeIgnored(Check):
     """``fit(dataset, batch_size=…)``: the data is batched already, or batches itself."""
 
     needles = ("batch_size",)
+    experiments = ("batch-x2", "batch-x4")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield every batch_size that is given together with data that batches itself."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
-from tflint_gpu.checks.verdicts import share_of_step, weigh
+from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.context import Activation, Guard, Loop, Region
@@ -75,6 +75,7 @@ class PerBatchCallbackWork(Check):
     """Reports heavy work in batch callbacks and training loops, and callbacks set to work every batch."""
 
     needles = ("_batch_end", "_batch_begin", "save_freq", "TensorBoard", "save", "savefig")
+    experiments = ("callbacks-off",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield work in callbacks, saving in loops, and the settings of Keras' own callbacks."""
@@ -159,10 +160,16 @@ class PerBatchCallbackWork(Check):
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the time that the callback's batch methods take in a step, unless the trace muted the work."""
+        """Judge by the time that the callback's batch methods take in a step, unless the trace muted the work.
+
+        Where the run without callbacks gains less than all of them take, they ran while the device was busy.
+        """
         if (muted := finding.detail.get("muted")) in evidence.muted:
             reason = f"the trace does not carry out {muted}: what it costs is in none of its figures"
             return Judgement(Verdict.UNMEASURED, reason=reason)
+        without = evidence.experiment("callbacks-off")
+        tried = by_experiment(without)
+        every = sum(cost.ms_per_step for cost in evidence.callbacks)
         for cost in evidence.callbacks:
             near = touches(cost.spot, finding.location) or (
                 cost.spot is not None
@@ -172,6 +179,13 @@ class PerBatchCallbackWork(Check):
             share = share_of_step(cost.ms_per_step, evidence)
             if near and share is not None:
                 figure = Measure("callback_time_per_step", round(cost.ms_per_step, 3), "ms")
+                if tried is not None and tried.verdict is Verdict.REFUTED:
+                    return Judgement(Verdict.REFUTED, (*tried.measures, figure))
+                if tried is not None and without is not None and every:
+                    part = without.saved_share * cost.ms_per_step / every
+                    return weigh(
+                        min(part, share), "saved_share", "what-if: callbacks off", *tried.measures, figure
+                    )
                 return weigh(share, "callback_share", f"trace: time in {cost.name}", figure)
         return None
 

@@ -35,6 +35,7 @@ class JitSilentlyDisabled(Check):
     """Reports augmentation layers inside compiled Keras 3 models that would be compiled by XLA otherwise."""
 
     needles = tuple(sorted(name.rpartition(".")[2] for name in WITHOUT_JIT))
+    experiments = ("xla",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a layer; models that are never compiled (preprocessing in the dataset) have none."""

@@ -9,6 +9,7 @@ from tflint_gpu.checks.blockers import blockers_inside, blockers_under_keras
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import judge_eager
 from tflint_gpu.checks.pipelines import all_stages
+from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Severity
 from tflint_gpu.program.values import Call, Const, Function, Value, constant
 from tflint_gpu.program.views import Model
@@ -29,6 +30,7 @@ class RunEagerlyEnabled(Check):
     """Reports ``run_eagerly=True`` and the global switches that do the same."""
 
     needles = ("run_eagerly", "run_functions_eagerly", "enable_debug_mode")
+    experiments = ("run-eagerly-off",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield every switch that is on, unless a debug flag guards it or the code sets it back."""
@@ -108,8 +110,10 @@ class RunEagerlyEnabled(Check):
         return self.severity if program.trains() else Severity.WARNING
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the ops that Python executed one by one; the mode of tf.data leaves no such mark."""
-        return judge_eager(evidence) if finding.detail.get("kind") == "step" else None
+        """Judge by the run without the switch, else by the ops that Python ran one by one; not so tf.data's."""
+        if finding.detail.get("kind") != "step":
+            return None
+        return by_experiment(evidence.experiment("run-eagerly-off")) or judge_eager(evidence)
 
 
 def _why_kept(call: Call, value: Const | None) -> str:

@@ -41,6 +41,7 @@ class StepsPerExecutionUnset(Check):
     """Suggests several steps for each call from Python where the model is a few small dense layers."""
 
     needles = ("compile(",)
+    experiments = ("steps-per-execution-8",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield the compilation of small models that `fit` trains with short steps."""

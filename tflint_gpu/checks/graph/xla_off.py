@@ -36,6 +36,7 @@ class XlaOff(Check):
     """Reports XLA that is switched off, and at hint level, steps that do not ask for it."""
 
     needles = ("jit_compile", "set_jit", "compile(", "GradientTape")
+    experiments = ("xla",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield explicit switches at info, absent ones (Keras 2, steps of one's own) at hint."""

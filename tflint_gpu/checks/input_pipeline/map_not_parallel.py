@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import ALL_MAPS, FUSED_MAPS, PARALLEL_MAPS, judge_input, part_of, stages_of
+from tflint_gpu.checks.input_costs import (
+    ALL_MAPS,
+    FUSED_MAPS,
+    PARALLEL_MAPS,
+    judge_input,
+    judge_repair,
+    part_of,
+    stages_of,
+)
 from tflint_gpu.checks.map_functions import has_work, only_draws, stateful_cause
 from tflint_gpu.checks.pipelines import all_stages, asks_parallel, is_soft, parallelises, runs_once
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
@@ -95,8 +103,12 @@ class MapNotParallel(Check):
             position="1",
         )
 
+    def asks(self, finding: Finding) -> tuple[str, ...]:
+        """Ask for a run with parallel maps, where the runtime will not make the map parallel itself."""
+        return () if finding.detail.get("reason") == "masked" else ("parallel-map",)
+
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Masked where the rewritten pipeline runs the map in parallel; else its part of the input's cost."""
+        """Masked where the rewritten pipeline runs the map in parallel; else what that gives, or its cost."""
         stages = stages_of(finding, evidence, ALL_MAPS)
         if not stages:
             return None
@@ -104,5 +116,8 @@ class MapNotParallel(Check):
         spent = Measure("map_time", round(sum(stage.self_ms for stage in stages), 3), "ms")
         if all(stage.op in parallel for stage in stages):
             return Judgement(Verdict.MASKED, (spent,))
+        tried = judge_repair("parallel-map", evidence, spent)
+        if tried is not None:
+            return tried
         part = part_of(stages, evidence)
         return None if part is None else judge_input(evidence, part, spent)

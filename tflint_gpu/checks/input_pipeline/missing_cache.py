@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, part_of, stages_of
+from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, judge_repair, part_of, stages_of
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, is_random, stateful_cause
 from tflint_gpu.checks.pipelines import training_pipelines
-from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.values import Call, Const, Function, GraphFunction, Partial, Stage
 
@@ -35,6 +34,7 @@ class MissingCache(Check):
     """Suggests a cache after the last deterministic, expensive map of a pipeline that several epochs run."""
 
     needles = ("Dataset",)
+    experiments = ("cache",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a pipeline: at the map after which a cache belongs, or at a decoder before a crop."""
@@ -66,7 +66,7 @@ class MissingCache(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the run with a cache, else by this map's part of what input costs."""
-        judged = by_experiment(evidence.experiment("cache"), severity=Severity.WARNING)
+        judged = judge_repair("cache", evidence, severity=Severity.WARNING)
         if judged is not None:
             return judged
         part = part_of(stages_of(finding, evidence, ALL_MAPS), evidence)

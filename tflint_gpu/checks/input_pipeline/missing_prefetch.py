@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import AHEAD, rewritten, without_gpu
+from tflint_gpu.checks.input_costs import AHEAD, judge_repair, rewritten, without_gpu
 from tflint_gpu.checks.pipelines import BATCHES, PASSING, fused_batch, injects_prefetch, last_working, runs_ahead
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
@@ -81,8 +81,12 @@ class MissingPrefetch(Check):
             "safe", f"move the prefetch to the end: {_CALL}", (Change("drop-method", early.location), append)
         )
 
+    def asks(self, finding: Finding) -> tuple[str, ...]:
+        """Ask for a run with a prefetch, where the runtime has none of its own."""
+        return () if finding.detail.get("injected") else ("prefetch",)
+
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Masked where the runtime put a prefetch at the end; else the wait that could overlap the step."""
+        """Masked where the runtime put a prefetch at the end; else what one gives, or the wait to overlap."""
         chain = rewritten(evidence, finding)
         waiting = evidence.share("input_wait")
         if not chain or waiting is None:
@@ -93,6 +97,9 @@ class MissingPrefetch(Check):
             return None
         if end in AHEAD:
             return Judgement(Verdict.MASKED, (Measure("input_wait_share", round(waiting, 4)),))
+        tried = judge_repair("prefetch", evidence, Measure("input_wait_share", round(waiting, 4)))
+        if tried is not None:
+            return tried
         # Perfect overlap makes a step as long as the longer of the two, so it saves the shorter one.
         overlap = min(waiting, 1.0 - waiting)
         basis = "trace: wait for input that could overlap the step"

@@ -15,7 +15,7 @@ from tflint_gpu.checks.generators import (
     image_flow,
     is_pydataset,
 )
-from tflint_gpu.checks.input_costs import judge_python
+from tflint_gpu.checks.input_costs import judge_python, judge_repair
 from tflint_gpu.findings import Finding, Fix, Location, Related, Severity
 from tflint_gpu.program.values import (
     Const,
@@ -72,6 +72,7 @@ class PydatasetFewWorkers(Check):
     """A PyDataset whose ``__getitem__`` works hard and that no second worker helps."""
 
     needles = ("Sequence", "PyDataset", "workers", "use_multiprocessing")
+    experiments = ("workers-4",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield the data of every training run that one worker makes, and workers given where they do nothing."""
@@ -173,8 +174,8 @@ class PydatasetFewWorkers(Check):
         return self.change(kind, place, title, safety="unsafe", name="workers", value=str(WORKERS))
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """The time of ``__getitem__`` and what input costs as a whole decide."""
-        return judge_python(finding, evidence, "PyDataset", "generator")
+        """More workers decide where they were tried, else the time of ``__getitem__`` and what all input costs."""
+        return judge_repair("workers-4", evidence) or judge_python(finding, evidence, "PyDataset", "generator")
 
 
 def _number(value: Value | None) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import judge_input, part_of, stages_of
+from tflint_gpu.checks.input_costs import judge_input, judge_repair, part_of, stages_of
 from tflint_gpu.checks.map_functions import is_random, reads_files, stateful_cause
 from tflint_gpu.checks.pipelines import (
     RECORD_READERS,
@@ -71,6 +71,7 @@ class SerialFileRead(Check):
         "make_csv",
         "list_files",
     )
+    experiments = ("parallel-read", "parallel-map")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield every stage of a training pipeline that reads files one at a time, unless a cache follows."""
@@ -136,6 +137,10 @@ class SerialFileRead(Check):
         spent = Measure("read_time", round(sum(stage.self_ms for stage in stages), 3), "ms")
         if finding.detail.get("op") == "map" and all(stage.op == "ParallelMapV2" for stage in stages):
             return Judgement(Verdict.MASKED, (spent,))
+        change = "parallel-map" if finding.detail.get("op") == "map" else "parallel-read"
+        tried = judge_repair(change, evidence, spent)
+        if tried is not None:
+            return tried
         part = part_of(stages, evidence)
         return None if part is None else judge_input(evidence, part, spent)
 

@@ -56,6 +56,7 @@ class LightweightModel(Check):
 
     needles: ClassVar[tuple[str, ...]] = ("Dense",)
     only_on_gpu: ClassVar[str] = "how busy it is with so small a model"
+    experiments: ClassVar[tuple[str, ...]] = ("batch-x2", "batch-x4")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield trained models that certainly are a few small dense layers."""

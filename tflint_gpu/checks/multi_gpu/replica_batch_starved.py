@@ -55,6 +55,7 @@ class ReplicaBatchStarved(Check):
 
     needles = ("Strategy", "multi_gpu_model")
     only_on_gpu: ClassVar[str] = "what its collectives cost"
+    experiments = ("batch-x2",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a batch size; unknown numbers of replicas count as two."""

@@ -34,6 +34,7 @@ class MixedPrecisionOff(Check):
 
     needles = ("compile(", "GradientTape", "train_on_batch")
     only_on_gpu: ClassVar[str] = "what its 16-bit units gain"
+    experiments = ("mixed-bfloat16", "mixed-float16")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a trained, large model of a program that never touches precision."""

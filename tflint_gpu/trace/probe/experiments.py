@@ -1,11 +1,14 @@
 """What-if runs: one change each to the training that the baseline run found (the job's ``target``)."""
 
-from .loops import rows_of
+from . import recipes
+from .loops import batch_of, rows_of
 from .places import identity
 from .python_input import is_pydataset
 
 #: Steps of an epoch of a cached batch where the script does not say how many it has.
 EPOCH = 1000
+#: Workers that a ``PyDataset`` is given.
+WORKERS = 4
 
 
 class Experiment:
@@ -22,17 +25,62 @@ class Experiment:
         self.factor = int(self.change[7:]) if self.change.startswith("batch-x") else 1
         self.cached = {}
 
+    def keras(self, keras):
+        """Set the precision of the layers that the script is going to make."""
+        if self.change.startswith("mixed-"):
+            keras.mixed_precision.set_global_policy(self.change.replace("-", "_"))
+            self.applied = True
+
     def fit_arguments(self, model, arguments):
         """Return the arguments of a call of fit as the change wants them."""
+        given = arguments.get("x")
         if self.change == "cached-batch":
             return self._cached_fit(arguments)
+        if self.change in recipes.CHANGES:
+            return {**arguments, "x": self.dataset(given)}
         if self.change == "steps-per-execution-8":
             self._steps_per_execution(model, 8)
         elif self.change in ("xla", "xla-off"):
             self._jit_model(model, self.change == "xla")
-        elif self.factor > 1 and rows_of(arguments.get("x")) and not is_pydataset(arguments.get("x")):
+        elif self.change == "callbacks-off":
+            self.applied = bool(arguments.get("callbacks"))
+            return {**arguments, "callbacks": None}
+        elif self.change == "run-eagerly-off":
+            self.applied = bool(model.run_eagerly)
+            compile_step(model, self.run.tensorflow)
+        elif self.change == "workers-4":
+            return self._workers(arguments)
+        elif self.factor > 1 and rows_of(given) and not is_pydataset(given):
             arguments["batch_size"] = (arguments.get("batch_size") or 32) * self.factor
             self.applied = True
+        return arguments
+
+    def dataset(self, dataset):
+        """Return `dataset` made again with a change of the input."""
+        cls = self.run.dataset_class
+        if self.change not in recipes.CHANGES or cls is None or not isinstance(dataset, cls):
+            return dataset
+        made = self.run.recipes.again(self.change, dataset, batch_of(dataset, self.run))
+        self.applied = self.applied or made is not None
+        return dataset if made is None else made
+
+    def loop(self, dataset, spot):
+        """Return what the loop on the line of `spot` shall iterate over instead of `dataset`."""
+        if self.target.get("kind") == "fit" or identity(spot) != self.target.get("loop"):
+            return dataset
+        return self.dataset(dataset)
+
+    def _workers(self, arguments):
+        """Have more threads call a ``PyDataset``, in Keras 2 as in Keras 3."""
+        given = arguments.get("x")
+        if not is_pydataset(given):
+            return arguments
+        if hasattr(given, "workers"):
+            self.applied = given.workers <= 1
+            given.workers = WORKERS
+        elif (arguments.get("workers") or 1) <= 1:
+            self.applied = True
+            return {**arguments, "workers": WORKERS}
         return arguments
 
     def _cached_fit(self, arguments):
@@ -115,6 +163,13 @@ class Experiment:
             function._jit_compile = self.change == "xla"
             self.applied = True
         return args
+
+
+def compile_step(model, tf):
+    """Have a model's step run as a graph, whoever asked for it to run op by op."""
+    model.run_eagerly = False
+    tf.config.run_functions_eagerly(False)
+    model.train_function = None
 
 
 def tupled(value):

@@ -237,7 +237,7 @@ def model_facts(run):
         for name, read in (
             ("parameters", lambda: int(model.count_params())),
             ("jit", lambda: bool(model.jit_compile)),
-            ("run_eagerly", lambda: bool(model.run_eagerly)),
+            ("run_eagerly", lambda: bool(model.run_eagerly) or run.tensorflow.config.functions_run_eagerly()),
             ("optimizer", lambda: type(model.optimizer).__name__),
             ("optimizer_variables", lambda: len(variables_of(model.optimizer))),
             ("layers", lambda: len(model.layers)),

@@ -75,6 +75,8 @@ class LoopWatch:
             if run.keras_depth() or run.in_other_thread() or not self.tf.executing_eagerly():
                 return original(dataset)
             spot = self._loop_spot()
+            if spot is not None:
+                dataset = run.experiment.loop(dataset, spot)
             iterator = original(dataset)
             if spot is not None:
                 self._follow(iterator, dataset, spot)

@@ -24,6 +24,7 @@ from .mutes import Mutes
 from .places import Places, identity
 from .profile import NoMarker, Profile
 from .python_input import PythonInput
+from .recipes import Recipes
 from .replaced import Replaced
 from .trials import Trials
 from .watch import DeadlineWatch
@@ -48,6 +49,7 @@ class Run:
         self.eager = EagerWatch(self)
         self.functions = FunctionWatch(self)
         self.loops = LoopWatch(self)
+        self.recipes = Recipes(self)
         self.python_input = PythonInput(self)
         self.keras = KerasWatch(self)
         self.main_thread = threading.get_ident()
@@ -80,6 +82,7 @@ class Run:
         self.dataset_class = tf.data.Dataset
         self.functions.install(tf)
         self.loops.install(tf)
+        self.recipes.install(tf)
         self.python_input.install(tf)
         self.mutes.install(tf)
         watch_autograph(self.places, self.lines)
@@ -89,6 +92,7 @@ class Run:
         self.keras.install(keras)
         self.functions.install_keras(keras)
         self.mutes.install_keras(keras)
+        self.experiment.keras(keras)
 
     def in_other_thread(self):
         """Say whether this is not the thread that runs the script."""

@@ -9,14 +9,21 @@ import os
 import statistics
 from time import monotonic
 
+from . import noise
 from .clock import waited
 from .experiments import EPOCH, Experiment
 from .loops import rows_of
+from .memory import Room
+from .model_state import jit_of, set_steps, set_workers, state_of, workers_of
+from .recipes import CHANGES as OF_INPUT
 
 #: Steps of a block that are let pass, and that are timed at most and at least.
 SKIP, MOST, LEAST = 5, 20, 3
-#: Seconds after which a block makes do with fewer steps, and turns that every arm gets at most.
-SECONDS, ROUNDS = 4.0, 5
+#: Seconds after which a block makes do with fewer steps, and turns that every arm gets: at most, and at least
+#: before what is clear by then is left alone.
+SECONDS, ROUNDS, ENOUGH = 4.0, 6, 3
+#: Changes that belong to one kind of step only and go through the arguments of fit.
+OF_FIT = ("cached-batch", "callbacks-off", "workers-4")
 
 #: Arguments of fit that are no part of a step.
 VALIDATION = (
@@ -33,17 +40,24 @@ class BlockDone(BaseException):
 
 
 class Arm:
-    """One change, or the baseline where it has no name: the median step of each of its blocks, in ms."""
+    """One change, or the baseline where it has no name: the mean step of each of its blocks, in ms."""
 
     def __init__(self, run, change):
         self.change = change
         self.experiment = Experiment(run, change, run.target)
-        self.medians = []
+        self.means = []
         self.times = []
         self.factor = 1.0
+        self.factor_asked = self.experiment.factor
         self.problem = ""
         self.error = None
         self.state = {}
+        self.peak = None
+
+    @property
+    def over(self):
+        """Say whether this arm cannot be tried, or not again."""
+        return bool(self.problem or self.error)
 
 
 class Trials:
@@ -56,6 +70,7 @@ class Trials:
         self.began = None
         self.longest = 0.0
         self.order = iter(())
+        self.room = Room(run)
         self.arm = None
         self.track = None
         self.first = 0
@@ -75,7 +90,7 @@ class Trials:
             return False
         self.track = track
         self.began = monotonic()
-        self.order = iter([arm for _ in range(ROUNDS) for arm in self.arms])
+        self.order = self._turns()
         return True
 
     @property
@@ -83,18 +98,59 @@ class Trials:
         """Say whether the window is over and arms are being tried."""
         return self.began is not None
 
+    def _turns(self):
+        """Yield the arms in turns, the baseline in each; what is clear after a few turns gets no more."""
+        baseline, changed = self.arms[0], self.arms[1:]
+        for turn in range(ROUNDS):
+            if turn >= ENOUGH:
+                changed = [arm for arm in changed if not noise.is_settled(baseline.means, arm.means)]
+            changed = [arm for arm in changed if not arm.over]
+            if not changed:
+                return
+            yield baseline
+            # No arm comes after the same one every time: what a machine does now and then hits all of them.
+            first = turn % len(changed)
+            yield from changed if turn == 0 else changed[first:] + changed[:first]
+
     def next_arm(self):
         """Return the arm whose turn it is, None when all turns or the budget are used up."""
         for arm in self.order:
-            if monotonic() - self.began + self.longest > self.budget:
+            left = self.budget - (monotonic() - self.began)
+            if self.longest > left:
                 return None
-            if not (arm.problem or arm.error):
+            if not arm.over and self._fits(arm):
                 self.arm = arm
                 self.first = len(self.track.steps)
                 self.block_began = monotonic()
                 self.settled = False
+                self._tell(left)
                 return arm
         return None
+
+    def _fits(self, arm):
+        """Say whether a larger batch fits into memory, by what the next smaller one took."""
+        sizes = [each for each in self.arms if not each.change or each.factor_asked > 1]
+        smaller = max(
+            (each for each in sizes if each.factor_asked < arm.factor_asked), key=factor_of, default=None
+        )
+        if smaller is None or arm.means:
+            return True
+        if smaller.over:
+            arm.problem = smaller.problem or "not tried, since %s did not run" % smaller.change
+            return False
+        if smaller.peak is None or self.arms[0].peak is None:
+            return True
+        growth = (smaller.peak - self.arms[0].peak) / max(1, smaller.factor_asked - 1)
+        needs = self.arms[0].peak + growth * (arm.factor_asked - 1)
+        if self.room.limit is not None and needs > self.room.limit:
+            arm.problem = "would need %.1f GB of memory, there are %.1f" % (needs / 1e9, self.room.limit / 1e9)
+        return not arm.problem
+
+    def _tell(self, left):
+        """Write down what is being tried, for the parent to show."""
+        with open(self.run.job["doing"] + ".part", "w", encoding="utf-8") as file:
+            json.dump({"change": self.arm.change, "run": len(self.arm.means) + 1, "left": left}, file)
+        os.replace(self.run.job["doing"] + ".part", self.run.job["doing"])
 
     def block_full(self):
         """Say whether the block has its steps; then they are kept and written down."""
@@ -116,14 +172,17 @@ class Trials:
         arm = self.arm
         block = [ms / arm.factor for ms in times]
         arm.times += block
-        arm.medians.append(statistics.median(block))
+        # The mean, not the median: workers hand on batches in bursts, and most steps of a burst wait for none.
+        arm.means.append(statistics.mean(block))
+        if arm.peak is None:
+            arm.peak = self.room.peak()
         self.longest = max(self.longest, monotonic() - self.block_began)
         self.write()
 
     def write(self):
         """Write what is known of the arms."""
         path = self.run.job["arms_report"]
-        kept = ("medians", "times", "problem", "error")
+        kept = ("means", "times", "problem", "error")
         found = {arm.change: {name: getattr(arm, name) for name in kept} for arm in self.arms}
         with open(path + ".part", "w", encoding="utf-8") as file:
             json.dump(found, file)
@@ -135,15 +194,15 @@ class Trials:
         arguments["epochs"] = (arguments.get("initial_epoch") or 0) + 100000
         prepared = {}
         # Every arm differs from the baseline in one thing, whatever arm ran before it.
-        self.model_state = {"jit": jit_of(model), "steps": steps_of(model), "train_function": model.train_function}
+        self.model_state = state_of(model, arguments.get("x"), self.run.tensorflow)
         while self.next_arm() is not None:
             arm = self.arm
             try:
                 if arm not in prepared:
                     prepared[arm] = self._prepare_fit(arm, model, dict(arguments))
-                self._enter_state(arm, model)
+                self._enter_state(arm, model, arguments.get("x"))
                 original(model, **prepared[arm])
-                arm.problem = "" if arm.medians else "the input ended before a block was full"
+                arm.problem = "" if arm.means else "the input ended before a block was full"
             except BlockDone:
                 pass
             except Exception as problem:
@@ -167,8 +226,14 @@ class Trials:
         elif arm.change.startswith("steps-per-execution-"):
             arm.state.update(steps=8, train_function=None)
             arm.experiment.applied = base["steps"] == 1 and not model.run_eagerly
-        else:
+        elif arm.change == "run-eagerly-off":
+            arm.experiment.applied = base["eager"] or base["all_eager"]
+            arm.state.update(eager=False, all_eager=False, train_function=None)
+        elif arm.change in OF_FIT + OF_INPUT:
             arguments = arm.experiment.fit_arguments(model, arguments)
+            arm.state["workers"] = workers_of(arguments.get("x"))
+            if arm.change == "cache":
+                arguments["steps_per_epoch"] = arguments.get("steps_per_epoch") or EPOCH
         if not arm.experiment.applied:
             arm.problem = "the change does not apply to this training"
             raise BlockDone
@@ -193,8 +258,11 @@ class Trials:
             return None
         return dataset.repeat().rebatch(rows * factor, drop_remainder=True).prefetch(2)
 
-    def _enter_state(self, arm, model):
-        """Give the model the arm's own compiled step."""
+    def _enter_state(self, arm, model, given):
+        """Give the model the arm's own compiled step, and the input the arm's workers."""
+        set_workers(given, arm.state["workers"])
+        self.run.tensorflow.config.run_functions_eagerly(arm.state["all_eager"])
+        model.run_eagerly = arm.state["eager"]
         model.jit_compile = arm.state["jit"]
         if jit_of(model) != arm.state["jit"]:
             # A layer that XLA cannot compile keeps the whole model from it.
@@ -247,6 +315,8 @@ class Trials:
             if arm.experiment.factor > 1:
                 source = self.larger(source, arm.experiment.factor)
                 arm.factor = float(arm.experiment.factor)
+            elif arm.change in OF_INPUT:
+                source = self._changed(arm, source)
             elif arm.change not in ("", "cached-batch"):
                 return None
             if "element" in arm.state:
@@ -255,22 +325,14 @@ class Trials:
         finally:
             self.run.keras.depth -= 1
 
-
-def jit_of(model):
-    """Return whether a model's step is compiled with XLA."""
-    return bool(getattr(model, "jit_compile", None) or getattr(model, "_jit_compile", None))
-
-
-def steps_of(model):
-    """Return how many steps a model runs at one call of its step function."""
-    if hasattr(model, "_steps_per_execution"):
-        return int(model._steps_per_execution.numpy())
-    return int(model.steps_per_execution)
+    def _changed(self, arm, source):
+        """Return the loop's dataset with the arm's change, made once; None where it changes nothing."""
+        if "source" not in arm.state:
+            made = arm.experiment.dataset(source)
+            arm.state["source"] = made if arm.experiment.applied else None
+        return arm.state["source"]
 
 
-def set_steps(model, count):
-    """Have a model run so many steps at one call of its step function."""
-    if hasattr(model, "_steps_per_execution"):
-        model._steps_per_execution.assign(count)
-    else:
-        model.steps_per_execution = count
+def factor_of(arm):
+    """Return how many times as large as the script's own an arm's batches are meant to be."""
+    return arm.factor_asked

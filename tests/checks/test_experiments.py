@@ -1,0 +1,106 @@
+"""Every rule that asks for a what-if run lets it decide, and no rule asks for a run that nobody can make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.checks.conftest import evidence_of, finding_at
+from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.findings import Location, Verdict
+from tflint_gpu.trace.evidence import CallbackCost, PipelineStage, Spot, WhatIf
+from tflint_gpu.trace.whatif import CHANGES
+
+LINE = 3
+
+
+def gain(change: str) -> WhatIf:
+    return WhatIf(change, 5.0, 10.0, 2.0, 3, 0.05, 1.9, 2.1)
+
+
+def none(change: str) -> WhatIf:
+    return WhatIf(change, 10.0, 10.0, 1.0, 3, 0.01, 0.99, 1.01)
+
+
+def stage(op: str) -> PipelineStage:
+    return PipelineStage(f"Iterator::Root::{op}", op, 6.0, 20, Spot("train.py", LINE))
+
+
+def test_what_rules_ask_for_can_be_tried(rule: Callable[[str], Check]) -> None:
+    finding = finding_at(rule("missing-prefetch"), LINE)
+    asked = {change for page in all_pages() for change in rule(page.name).asks(finding)}
+    assert asked <= set(CHANGES)
+    # Order of elements is nobody's fault, and the cached batch is always tried.
+    assert set(CHANGES) - asked == {"cached-batch", "determinism-off"}
+
+
+#: Rule, its what-if run, what else the trace must have seen, and details of the finding.
+ASKING = [
+    ("missing-prefetch", "prefetch", {"pipelines": (stage("BatchV2"),)}, {}),
+    ("map-not-parallel", "parallel-map", {"pipelines": (stage("Map"),)}, {}),
+    ("serial-file-read", "parallel-read", {"pipelines": (stage("Interleave"),)}, {}),
+    ("missing-cache", "cache", {}, {}),
+    ("pydataset-few-workers", "workers-4", {}, {}),
+    ("run-eagerly-enabled", "run-eagerly-off", {}, {"kind": "step"}),
+    ("mixed-precision-off", "mixed-bfloat16", {}, {}),
+    ("mixed-precision-off", "mixed-float16", {}, {}),
+    (
+        "per-batch-callback-work",
+        "callbacks-off",
+        {"callbacks": (CallbackCost("Slow", 6.0, spot=Spot("train.py", LINE)),)},
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "seen", "detail"), ASKING)
+def test_a_gain_confirms_and_its_absence_on_a_gpu_refutes(
+    rule: Callable[[str], Check], name: str, change: str, seen: dict[str, object], detail: dict[str, object]
+) -> None:
+    check = rule(name)
+    finding = finding_at(check, LINE, **detail)
+    assert change in check.asks(finding)
+    buckets = {"input_wait": 6.0, "device_compute": 4.0}
+
+    judged = check.judge(finding, evidence_of(gpu=True, buckets=buckets, what_if=(gain(change),), **seen))
+    assert judged is not None
+    assert judged.verdict is Verdict.CONFIRMED
+    assert judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.5)
+    assert judged.impact.basis == f"what-if: {change.replace('-', ' ')}"
+
+    judged = check.judge(finding, evidence_of(gpu=True, buckets=buckets, what_if=(none(change),), **seen))
+    assert judged is not None
+    assert judged.verdict is Verdict.REFUTED
+    assert judged.impact is None
+
+
+@pytest.mark.parametrize("name", ["missing-prefetch", "map-not-parallel", "serial-file-read", "missing-cache"])
+def test_no_gain_on_a_cpu_says_nothing_of_the_host_of_a_gpu(rule: Callable[[str], Check], name: str) -> None:
+    row = next(row for row in ASKING if row[0] == name)
+    check, seen = rule(name), {"pipelines": (stage("Map"), stage("Interleave"), stage("BatchV2"))} | row[2]
+    evidence = evidence_of(buckets={"input_wait": 6.0}, what_if=(none(row[1]),), **seen)
+    judged = check.judge(finding_at(check, LINE), evidence)
+    assert judged is None or judged.verdict is not Verdict.REFUTED
+
+
+def test_a_pattern_that_the_runtime_repairs_asks_for_nothing(rule: Callable[[str], Check]) -> None:
+    prefetch, maps = rule("missing-prefetch"), rule("map-not-parallel")
+    assert prefetch.asks(finding_at(prefetch, LINE, injected=True)) == ()
+    assert maps.asks(finding_at(maps, LINE, reason="masked")) == ()
+    assert maps.asks(finding_at(maps, LINE, reason="python")) == ("parallel-map",)
+
+
+def test_one_callback_of_several_gives_back_its_part(rule: Callable[[str], Check]) -> None:
+    check = rule("per-batch-callback-work")
+    costs = (
+        CallbackCost("Slow", 4.0, spot=Spot("train.py", LINE)),
+        CallbackCost("Other", 4.0, spot=Spot("train.py", 99)),
+    )
+    evidence = evidence_of(gpu=True, callbacks=costs, what_if=(gain("callbacks-off"),))
+    judged = check.judge(check.at(Location("train.py", LINE, 1), "slow"), evidence)
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.25)
