@@ -210,3 +210,12 @@ def test_the_knee_of_the_batch_sweep() -> None:
     # One size alone is no sweep, and between intervals that overlap nothing is known.
     assert knee([sized(2, 1.6)]) == ""
     assert knee([sized(2, 1.6, 0.5), sized(4, 1.9, 0.5)]) == ""
+
+
+def test_a_clear_gain_of_unknown_size_is_a_gain() -> None:
+    def tried(*means: float) -> dict[str, Any]:
+        return {"means": list(means), "times": list(means), "problem": "", "error": None}
+
+    (result,), notes = from_arms({"": tried(38.0, 36.0, 40.0), "cached-batch": tried(1.0, 3.0, 0.6)})
+    assert result.gain
+    assert notes == ()

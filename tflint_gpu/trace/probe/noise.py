@@ -13,6 +13,8 @@ FINE = 0.03
 #: Looking after every run whether an interval has left one finds chance more often than its 95 % say; a gain or a
 #: loss is settled early only where it is at least this large.
 CLEAR = 0.05
+#: And where its size is known this well, as a half-width of the logarithm.
+KNOWN = 0.4
 
 
 def logarithms(baseline, changed):
@@ -33,4 +35,5 @@ def is_settled(baseline, changed):
     if min(len(baseline), len(changed)) < LEAST:
         return False
     difference, half = logarithms(baseline, changed)
-    return half < FINE or difference - half > math.log(1 + CLEAR) or difference + half < -math.log(1 + CLEAR)
+    clear = abs(difference) - half > math.log(1 + CLEAR)
+    return half < FINE or (clear and half < KNOWN)
