@@ -22,6 +22,7 @@ from tflint_gpu.trace.assemble import Report, step_times
 from tflint_gpu.trace.evidence import Losses, Spot, VerifiedFix
 from tflint_gpu.trace.failures import failed
 from tflint_gpu.trace.launcher import Outcome, find_python, terminable
+from tflint_gpu.trace.probe import noise
 from tflint_gpu.trace.script import cells_of
 from tflint_gpu.trace.session import Progress, TraceJob, Tracer, cells_for, longer
 
@@ -102,7 +103,7 @@ class _Verification:
 
     def _launch(self, arm: _Arm) -> None:
         """Run one version once and note its times and losses, or why there are none."""
-        count = len(arm.times.medians) + 1
+        count = len(arm.times.means) + 1
         told = f"with the fix of {arm.trial.name}" if arm.trial else "as it is"
         self.tracer.progress(f"verify: the program {told} (run {count})")
         began = time.monotonic()
@@ -129,7 +130,7 @@ class _Verification:
             self.first = report
         factor = _rows(report) / _rows(self.first) if _rows(report) and _rows(self.first) else 1.0
         arm.times.times = [ms / factor for ms in times]
-        arm.times.medians.append(statistics.median(arm.times.times))
+        arm.times.means.append(statistics.fmean(arm.times.times))
         arm.losses.append(report["losses"])
         return ""
 
@@ -155,11 +156,8 @@ def _rows(report: Report) -> float:
 
 def _settled(plain: _Arm, arm: _Arm) -> bool:
     """Say whether more runs would not change what is said of the fix."""
-    runs = min(len(plain.times.medians), len(arm.times.medians))
-    if runs < LEAST:
-        return False
-    result = whatif.compare(plain.times, arm.times)
-    return runs >= MOST or result.low > 1.0 or result.high < 1.0 or result.spread < whatif.FINE
+    runs = min(len(plain.times.means), len(arm.times.means))
+    return runs >= MOST or (runs >= LEAST and noise.is_settled(plain.times.means, arm.times.means))
 
 
 def _verdict(plain: _Arm, arm: _Arm, budget: float) -> VerifiedFix:
@@ -170,7 +168,7 @@ def _verdict(plain: _Arm, arm: _Arm, budget: float) -> VerifiedFix:
         return replace(verified, note=f"not tried: of the program as it is, {plain.problem}")
     if arm.problem:
         return replace(verified, note=f"the fixed program does not run: {arm.problem}")
-    if not arm.times.medians:
+    if not arm.times.means:
         return replace(verified, note=f"not tried, the budget of {budget:g} s was spent")
     result = whatif.compare(plain.times, arm.times)
     losses = compare_losses(plain.losses, arm.losses)
