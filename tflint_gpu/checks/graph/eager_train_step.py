@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
 
 
+_CHOSEN = "a switch or the method may want this step eager, which is for you to say"
+
+
 class EagerTrainStep(Check):
     """Reports gradient steps in a Python loop that no ``tf.function`` surrounds."""
 
@@ -46,18 +49,19 @@ class EagerTrainStep(Check):
             shown = function or _function_of_apply(step)
             start = shown.function.location if shown else loop.location
             related = (Related(loop.location, "this loop drives it"),) if shown else ()
+            severity = self._severity(
+                step,
+                loop,
+                simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
+            )
             yield self.at(
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
                 "Put the whole step into a tf.function.",
-                severity=self._severity(
-                    step,
-                    loop,
-                    simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
-                ),
-                qualname=shown.function.qualname if shown else step.apply.qualname,
+                severity=severity,
+                qualname=function.function.qualname if function else step.apply.qualname,
                 related=related,
-                fix=self._fix(step, function, program),
+                fix=_CHOSEN if severity < self.severity else self._fix(step, function, program),
             )
 
     def _fix(self, step: Step, function: Activation | None, program: Program) -> Fix | str:
@@ -65,6 +69,8 @@ class EagerTrainStep(Check):
             return "the step is no function of its own; move tape, gradients and update into one"
         if not contains(function.function.location, step.apply.location):
             return "tape and update stand in two functions"
+        if not any(program.calls_to(f"{function.function.module.name}:{function.function.qualname}")):
+            return "what the step is called with is not known"
         found = blockers(function.function, program)
         if found:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
