@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Location
@@ -91,12 +91,56 @@ class Activation(Frame):
     site: Location | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Facts:
+    """What rules ask of a context most, told from the facts of the context around it and one more frame."""
+
+    loops: tuple[Loop, ...] = ()
+    all_loops: tuple[Loop, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    all_guards: tuple[Guard, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    regions: tuple[str, ...] = ()
+    in_graph: bool = False
+    debug: bool = False
+
+    def inside(self, frame: Frame) -> _Facts:
+        """Return the facts of a context that `frame` is the innermost layer of."""
+        match frame:
+            case Loop():
+                return replace(self, loops=(frame, *self.loops), all_loops=(frame, *self.all_loops), guards=())
+            case Guard():
+                return replace(
+                    self,
+                    guards=(frame, *self.guards),
+                    all_guards=(frame, *self.all_guards),
+                    debug=self.debug or frame.kind == "debug",
+                )
+            case Scope():
+                return replace(self, scopes=(frame, *self.scopes))
+            case Region(kind=kind, eager=eager):
+                traced = kind in ("graph", "dataset") or (kind in _TRACED and not eager)
+                return replace(
+                    self, loops=(), guards=(), regions=(kind, *self.regions), in_graph=self.in_graph or traced
+                )
+            case _:
+                return self
+
+
+_NO_FACTS = _Facts()
+
+#: Regions that are traced into a graph unless they are known to run op by op.
+_TRACED = ("model", "loss", "train-step", "test-step")
+
+
 @dataclass(slots=True, eq=False)
 class Context:
     """An immutable chain of frames, innermost first when iterated."""
 
     frame: Frame | None = None
     outer: Context | None = None
+    #: Worked out when first asked for: one context stands for many calls, and every rule asks.
+    _known: _Facts | None = field(default=None, init=False, repr=False)
 
     def inside(self, frame: Frame) -> Context:
         """Return this context with `frame` as its innermost layer."""
@@ -107,6 +151,18 @@ class Context:
         while here is not None and here.frame is not None:
             yield here.frame
             here = here.outer
+
+    @property
+    def _facts(self) -> _Facts:
+        pending: list[Context] = []
+        here: Context | None = self
+        while here is not None and here._known is None:
+            pending.append(here)
+            here = here.outer
+        facts = _NO_FACTS if here is None or here._known is None else here._known
+        for context in reversed(pending):
+            facts = context._known = facts if context.frame is None else facts.inside(context.frame)
+        return facts
 
     def frames(self) -> Iterator[Frame]:
         """Yield the frames up to and including the innermost region: what surrounds the call where it runs."""
@@ -127,58 +183,46 @@ class Context:
     @property
     def region(self) -> str:
         """Kind of the innermost region, "" for code that runs where it stands."""
-        return next((frame.kind for frame in self if isinstance(frame, Region)), "")
+        regions = self._facts.regions
+        return regions[0] if regions else ""
 
     @property
     def regions(self) -> tuple[str, ...]:
         """Kinds of all regions, innermost first."""
-        return tuple(frame.kind for frame in self if isinstance(frame, Region))
+        return self._facts.regions
 
     @property
     def in_graph(self) -> bool:
         """Whether the call is traced into a graph: under ``tf.function``, ``fit``'s step, ``Dataset.map``."""
-        traced = ("graph", "dataset", "model", "loss", "train-step", "test-step")
-        for frame in self:
-            if isinstance(frame, Region) and frame.kind in traced:
-                if frame.kind in ("graph", "dataset"):
-                    return True
-                if not frame.eager:
-                    return True
-        return False
+        return self._facts.in_graph
 
     @property
     def in_step(self) -> bool:
         """Whether the call belongs to model, loss or training step, rather than to input or set-up."""
-        regions = self.regions
+        regions = self._facts.regions
         if "dataset" in regions or "loader" in regions:
             return False
-        return bool({"model", "loss", "train-step", "graph"} & set(regions))
+        return any(region in ("model", "loss", "train-step", "graph") for region in regions)
 
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loops around the call in the region it runs in, innermost first."""
-        return tuple(frame for frame in self.frames() if isinstance(frame, Loop))
+        return self._facts.loops
 
     @property
     def all_loops(self) -> tuple[Loop, ...]:
         """Every loop around the call, across regions and callers, innermost first."""
-        return tuple(frame for frame in self if isinstance(frame, Loop))
+        return self._facts.all_loops
 
     @property
     def guards(self) -> tuple[Guard, ...]:
         """The branches around the call inside its innermost loop (or region), innermost first."""
-        found = []
-        for frame in self.frames():
-            if isinstance(frame, Loop):
-                break
-            if isinstance(frame, Guard):
-                found.append(frame)
-        return tuple(found)
+        return self._facts.guards
 
     @property
     def all_guards(self) -> tuple[Guard, ...]:
         """Every branch around the call, across loops and callers, innermost first."""
-        return tuple(frame for frame in self if isinstance(frame, Guard))
+        return self._facts.all_guards
 
     @property
     def periodic(self) -> Guard | None:
@@ -188,11 +232,11 @@ class Context:
     @property
     def debug(self) -> bool:
         """Whether a debug switch that is off by default guards the call."""
-        return any(guard.kind == "debug" for guard in self.all_guards)
+        return self._facts.debug
 
     def scope(self, kind: str) -> Scope | None:
         """Return the innermost ``with`` block of `kind` around the call, across callers."""
-        return next((frame for frame in self if isinstance(frame, Scope) and frame.kind == kind), None)
+        return next((scope for scope in self._facts.scopes if scope.kind == kind), None)
 
     @property
     def activations(self) -> tuple[Activation, ...]:
