@@ -292,9 +292,9 @@ def is_memoised(made: Call) -> bool:
 def epoch_functions(program: Program) -> set[Call]:
     """Return the makings of the graph functions that loop inside: one call of theirs is many steps."""
     found = set()
-    for call in program.calls:
+    for context in {id(call.context): call.context for call in program.calls}.values():
         looped = False
-        for frame in call.context:
+        for frame in context:
             if isinstance(frame, Loop):
                 looped = looped or frame.count is None or frame.count > STEPS_IN_ONE
             elif isinstance(frame, Region):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tflint_gpu.fixes.imports import import_splice
 from tflint_gpu.fixes.places import DeclinedError, Script, Splice
+from tflint_gpu.source.trees import nodes_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -232,7 +233,7 @@ def _resolve(means: str, bindings: Bindings, depth: int = 4) -> str:
 def _scopes_at(tree: ast.AST, line: int) -> set[ast.AST]:
     return {
         node
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or node.lineno)
     }
 

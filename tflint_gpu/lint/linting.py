@@ -226,9 +226,11 @@ class _Search:
 
         index, sources, progress = self.gathered.index, self.gathered.sources, self.means.progress
         read = 0
-        for number, group in enumerate(self.groups):
+        # The largest come last: what they leave behind need not be cleared away for others.
+        for number in sorted(range(len(self.groups)), key=lambda number: self._lines(self.groups[number])):
             if number in done:
                 continue
+            group = self.groups[number]
             read = free_now_and_then(read, (sources[name] for name in group))
             forget_asked(index)
             begun = progress.begun if progress is not None else None

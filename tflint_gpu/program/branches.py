@@ -17,6 +17,7 @@ from tflint_gpu.program.values import (
     Value,
     walk,
 )
+from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -89,7 +90,7 @@ def _facts_of(test: ast.expr) -> _Facts:
     if known is None:
         modulo = None
         debug = False
-        for node in ast.walk(test):
+        for node in nodes_of(test):
             match node:
                 case ast.BinOp(op=ast.Mod()):
                     modulo = modulo or node

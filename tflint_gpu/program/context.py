@@ -97,8 +97,6 @@ class _Facts:
 
     loops: tuple[Loop, ...] = ()
     all_loops: tuple[Loop, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    all_guards: tuple[Guard, ...] = ()
     scopes: tuple[Scope, ...] = ()
     regions: tuple[str, ...] = ()
     in_graph: bool = False
@@ -108,21 +106,14 @@ class _Facts:
         """Return the facts of a context that `frame` is the innermost layer of."""
         match frame:
             case Loop():
-                return replace(self, loops=(frame, *self.loops), all_loops=(frame, *self.all_loops), guards=())
-            case Guard():
-                return replace(
-                    self,
-                    guards=(frame, *self.guards),
-                    all_guards=(frame, *self.all_guards),
-                    debug=self.debug or frame.kind == "debug",
-                )
+                return replace(self, loops=(frame, *self.loops), all_loops=(frame, *self.all_loops))
+            case Guard(kind="debug"):
+                return replace(self, debug=True)
             case Scope():
                 return replace(self, scopes=(frame, *self.scopes))
             case Region(kind=kind, eager=eager):
                 traced = kind in ("graph", "dataset") or (kind in _TRACED and not eager)
-                return replace(
-                    self, loops=(), guards=(), regions=(kind, *self.regions), in_graph=self.in_graph or traced
-                )
+                return replace(self, loops=(), regions=(kind, *self.regions), in_graph=self.in_graph or traced)
             case _:
                 return self
 
@@ -217,12 +208,18 @@ class Context:
     @property
     def guards(self) -> tuple[Guard, ...]:
         """The branches around the call inside its innermost loop (or region), innermost first."""
-        return self._facts.guards
+        found = []
+        for frame in self.frames():
+            if isinstance(frame, Loop):
+                break
+            if isinstance(frame, Guard):
+                found.append(frame)
+        return tuple(found)
 
     @property
     def all_guards(self) -> tuple[Guard, ...]:
         """Every branch around the call, across loops and callers, innermost first."""
-        return self._facts.all_guards
+        return tuple(frame for frame in self if isinstance(frame, Guard))
 
     @property
     def periodic(self) -> Guard | None:

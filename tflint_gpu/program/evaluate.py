@@ -26,6 +26,7 @@ from tflint_gpu.program.values import (
     Unknown,
     Value,
 )
+from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -239,7 +240,7 @@ def _restore(state: State, saved: dict[str, Value] | None, node: ast.expr) -> No
     if saved is not None:
         known = getattr(node, "walruses", None)
         if known is None:
-            known = [part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr)]
+            known = [part.target.id for part in nodes_of(node) if isinstance(part, ast.NamedExpr)]
             node.walruses = known  # type: ignore[attr-defined]
         saved.update({name: state.names[name] for name in known if name in state.names})
         state.names.clear()

@@ -30,6 +30,7 @@ from tflint_gpu.program.values import (
     Value,
     options_of,
 )
+from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -42,7 +43,7 @@ def ignore(_machine: Machine, _state: State, _node: ast.stmt) -> None:
 
 def give_up(state: State, node: ast.stmt) -> None:
     """Leave `node`, which nests deeper than Python recurses: what it would have set is unknown."""
-    for part in ast.walk(node):
+    for part in nodes_of(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             state.names[part.id] = Unknown("nested too deeply")
 

@@ -29,6 +29,7 @@ from tflint_gpu.program.values import (
     constant,
     options_of,
 )
+from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -117,7 +118,7 @@ def assigned_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
         known = frozenset(
             part.id
             for statement in node.body
-            for part in ast.walk(statement)
+            for part in nodes_of(statement)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         )
         node.assigned = known  # type: ignore[union-attr]
@@ -131,7 +132,7 @@ def counted_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             found.add(statement.target.id)
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
-            read = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+            read = {part.id for part in nodes_of(statement.value) if isinstance(part, ast.Name)}
             found |= read & {target.id for target in statement.targets if isinstance(target, ast.Name)}
     return frozenset(found)
 

@@ -86,13 +86,20 @@ def find_target(
     texts = [sources[path].text for path in paths]
     requirements = _requirements(paths)
     tensorflow, keras, source = _versions(settings, requirements)
-    legacy = any(_LEGACY.search(text) or _TF_KERAS.search(text) for text in texts)
+    legacy = any(
+        _says(text, "TF_USE_LEGACY_KERAS", _LEGACY) or _says(text, "tf_keras", _TF_KERAS) for text in texts
+    )
     if legacy and tensorflow >= KERAS_3:
         keras = (2, tensorflow[1])
-    backend = next((match[1] for text in texts if (match := _BACKEND.search(text))), None)
+    backend = next((match[1] for text in texts if (match := _says(text, "KERAS_BACKEND", _BACKEND))), None)
     return Target(
         tensorflow, keras, backend or os.environ.get("KERAS_BACKEND", "tensorflow"), source
     ), requirements
+
+
+def _says(text: str, word: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Search `text` for `pattern`, which cannot be found where `word` is not: few files hold it."""
+    return pattern.search(text) if word in text else None
 
 
 def _requirements(paths: Sequence[str]) -> list[Requirement]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.findings import Location
+from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context, Loop
@@ -224,7 +225,7 @@ _MAKERS = ("__init__", "__post_init__", "__new__")
 def _assigned_on_self(node: ast.ClassDef) -> Iterator[str]:
     for method in node.body:
         if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name not in _MAKERS:
-            for part in ast.walk(method):
+            for part in nodes_of(method):
                 match part:
                     case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
                         yield name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Location
@@ -154,17 +155,27 @@ class Program:
     requirements: list[Requirement] = field(default_factory=list)
     #: What Python input hands over: the call that draws from it (``fit``, ``from_generator``) and one element.
     elements: list[tuple[Call, Value]] = field(default_factory=list)
-    _by_callee: dict[str, list[Call]] | None = None
+    _by_callee: dict[str, list[tuple[int, Call]]] | None = None
 
     def calls_to(self, *callees: str) -> Iterator[Call]:
-        """Yield every call of one of `callees` (canonical names), in the order they were met."""
-        if self._by_callee is None:
-            index: dict[str, list[Call]] = defaultdict(list)
-            for call in self.calls:
-                index[call.callee].append(call)
-            self._by_callee = index
+        """Yield every call of one of `callees` (canonical names), name after name, in the order they were met."""
         for callee in callees:
-            yield from self._by_callee.get(callee, ())
+            for _, call in self._index.get(callee, ()):
+                yield call
+
+    def calls_where(self, fits: Callable[[str], bool]) -> list[Call]:
+        """Return every call of a name that `fits`, in the order they were met; each name is looked at once."""
+        found = [entry for callee, entries in self._index.items() if fits(callee) for entry in entries]
+        return [call for _, call in sorted(found, key=itemgetter(0))]
+
+    @property
+    def _index(self) -> dict[str, list[tuple[int, Call]]]:
+        if self._by_callee is None:
+            index: dict[str, list[tuple[int, Call]]] = defaultdict(list)
+            for entry in enumerate(self.calls):
+                index[entry[1].callee].append(entry)
+            self._by_callee = index
+        return self._by_callee
 
     def trains(self) -> bool:
         """Say whether the program trains anything at all."""

@@ -12,6 +12,7 @@ from functools import partial
 
 from tflint_gpu.findings import Finding, Location
 from tflint_gpu.report.texts import Texts
+from tflint_gpu.source.trees import nodes_of
 
 _LAYOUT = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
@@ -58,7 +59,7 @@ def _statements(lines: Sequence[str]) -> list[tuple[int, int]]:
     except (SyntaxError, ValueError, RecursionError):  # a cell with magics: the finding's own lines must do
         return []
     spans = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)
             last = body[0].lineno - 1 if body else node.end_lineno or node.lineno

@@ -95,8 +95,8 @@ class ManyProcessesOneGpu(Check):
 
     def _searches(self, program: Program) -> Iterator[Finding]:
         """Yield searches of scikit-learn that fit a Keras model in several processes: ``n_jobs=-1``."""
-        for call in program.calls:
-            if not call.callee.startswith(_SEARCHES) or call.context.debug or "n_jobs" not in call.kwargs:
+        for call in program.calls_where(lambda name: name.startswith(_SEARCHES)):
+            if call.context.debug or "n_jobs" not in call.kwargs:
                 continue
             wrapped = any(
                 isinstance(part, Produced) and part.callee.rpartition(".")[2] in _WRAPPERS
@@ -115,15 +115,21 @@ class ManyProcessesOneGpu(Check):
 
 def _starts(program: Program) -> Iterator[_Start]:
     """Yield the calls that run a function of the project in several processes at once."""
+    starters = program.calls_where(_may_start)
     followed: dict[object, list[str]] = {}
-    for call in program.calls:
-        if ":" in call.callee:
-            followed.setdefault(call.location, []).append(call.callee)
-    for call in program.calls:
+    for call in program.calls_where(lambda name: ":" in name) if starters else ():
+        followed.setdefault(call.location, []).append(call.callee)
+    for call in starters:
         names = [*followed.get(call.location, ()), *_handed(call)]
         sure = _several(call, program) if names else None
         if sure is not None:
             yield from (_Start(call, name, sure) for name in dict.fromkeys(names))
+
+
+def _may_start(name: str) -> bool:
+    """Say whether what is called `name` may run functions in other processes."""
+    pool, _, method = name.rpartition("().")
+    return (pool in _POOLS and method in _MANY) or name == _DELAYED or name in _PROCESSES
 
 
 def _handed(call: Call) -> Iterator[str]:

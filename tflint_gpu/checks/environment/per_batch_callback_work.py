@@ -99,7 +99,7 @@ class PerBatchCallbackWork(Check):
     def _callbacks(self, program: Program) -> Iterator[Finding]:
         recorded = not any(program.calls_to("tf.summary.record_if"))
         for call in program.calls:
-            if (what := _heavy(call)) is None or "batch-callback" not in call.context.regions:
+            if "batch-callback" not in call.context.regions or (what := _heavy(call)) is None:
                 continue
             scalar = call.callee == "tf.summary.scalar"
             if scalar and not recorded:

@@ -18,6 +18,7 @@ from tflint_gpu.program.values import Call, Function
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.context import Context
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 
@@ -51,11 +52,12 @@ class KerasLayerInDataLoader(Check):
     def _all(self, program: Program) -> Iterator[Finding]:
         told: set[Location] = set()
         wrapped = _wrapped(program)
+        loaders: dict[int, Function | None] = {}
         for call in program.calls:
-            if call.context.debug or call.callee.startswith("builtins."):
-                continue
-            loader = _loader(call, wrapped)
-            if loader is None:
+            if id(call.context) not in loaders:
+                loaders[id(call.context)] = _loader(call.context, wrapped)
+            loader = loaders[id(call.context)]
+            if loader is None or call.context.debug or call.callee.startswith("builtins."):
                 continue
             if call.callee in _LAYERS:
                 yield self._at(call, _LAYER, _name(call), loader, program)
@@ -97,10 +99,10 @@ def _wrapped(program: Program) -> dict[int, Function]:
     return found
 
 
-def _loader(call: Call, wrapped: dict[int, Function]) -> Function | None:
-    """Return the function that makes training batches and in which `call` runs eagerly, None where it does not."""
+def _loader(context: Context, wrapped: dict[int, Function]) -> Function | None:
+    """Return the function that makes training batches and whose code runs eagerly in `context`, if one does."""
     outermost: Function | None = None
-    for frame in call.context:
+    for frame in context:
         if isinstance(frame, Activation):
             outermost = frame.function
             if id(outermost.node) in wrapped:

@@ -69,7 +69,7 @@ class LegacyInputApi(Check):
 
     def _all(self, program: Program) -> Iterator[Finding]:
         families: set[tuple[str, str]] = set()
-        for call in program.calls:
+        for call in program.calls_where(_is_legacy):
             if call.context.debug:
                 continue
             old, new = call.callee.rpartition(".")[2], REPLACED.get(call.callee)
@@ -168,8 +168,8 @@ class LegacyInputApi(Check):
         )
 
     def _spellings(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls:
-            if not call.callee.startswith("tf.data.") or call.context.debug:
+        for call in program.calls_where(lambda name: name.startswith("tf.data.")):
+            if call.context.debug:
                 continue
             given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)] if call.node else []
             for value in given:
@@ -187,6 +187,11 @@ class LegacyInputApi(Check):
                             text="{tensorflow.data.AUTOTUNE}",
                         ),
                     )
+
+
+def _is_legacy(name: str) -> bool:
+    """Say whether what is called `name` may be an old way of feeding a model."""
+    return name in REPLACED or name.startswith(tuple(_FAMILIES)) or name.endswith("Session().run")
 
 
 def _told_of_workers(fit: Call) -> bool:

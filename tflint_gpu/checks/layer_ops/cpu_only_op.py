@@ -49,9 +49,7 @@ class CpuOnlyOpInStep(Check):
             yield from loudest(self._suspicions(program))
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls:
-            if not call.callee.startswith(("tf.", "keras.")) or call.callee.startswith(ELSEWHERE):
-                continue
+        for call in program.calls_where(_may_lack_kernel):
             op = cpu_only(call.callee, call, program.target.tensorflow)
             if op is None or not in_training_step(call, program):
                 continue
@@ -65,6 +63,10 @@ class CpuOnlyOpInStep(Check):
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the time that the op takes on the CPU in each step."""
         return judge_placement(finding, evidence)
+
+
+def _may_lack_kernel(name: str) -> bool:
+    return name.startswith(("tf.", "keras.")) and not name.startswith(ELSEWHERE)
 
 
 #: Functions that draw a handful of class indices: next to nothing is copied.

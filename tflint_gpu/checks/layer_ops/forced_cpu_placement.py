@@ -58,17 +58,26 @@ class ForcedCpuPlacement(Check):
                 yield from self._model(model, program)
         for run in program.runs:
             yield from self._run(run)
-        hosts = _hosts_of_towers(program)
-        for step in program.steps:
-            if (scope := cpu_scope(step.apply)) and id(scope) not in hosts:
-                yield self._at(scope, step.apply, "the training step", "it")
+        yield from self._steps(program)
+        yield from self._ops(program)
+
+    def _steps(self, program: Program) -> Iterator[Finding]:
+        held = [(scope, step.apply) for step in program.steps if (scope := cpu_scope(step.apply))]
+        hosts = _hosts_of_towers(program) if held else set()
+        for scope, apply in held:
+            if id(scope) not in hosts:
+                yield self._at(scope, apply, "the training step", "it")
+
+    def _ops(self, program: Program) -> Iterator[Finding]:
+        heavy = program.calls_where(lambda name: name.startswith(_HEAVY))
+        held = [(scope, call) for call in heavy if call.context.region and (scope := _scope_inside(call))]
+        tables = {id(_scope_inside(call)) for call in program.calls if _keeps_table(call)} if held else set()
         version = program.target.tensorflow
-        tables = {id(scope) for call in program.calls if _keeps_table(call) and (scope := _scope_inside(call))}
-        for call in program.calls:
-            if call.callee.startswith(_HEAVY) and call.context.region and not cpu_only(call.callee, call, version):
-                scope = _scope_inside(call)
-                if scope and in_training_step(call, program) and id(scope) not in tables:
-                    yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
+        for scope, call in held:
+            if id(scope) in tables or cpu_only(call.callee, call, version):
+                continue
+            if in_training_step(call, program):
+                yield self._at(scope, call, "ops of the training step", call.callee.rpartition(".")[2])
 
     def _model(self, model: Model, program: Program) -> Iterator[Finding]:
         places = [call for call in (model.call, *model.layers) if call is not None]

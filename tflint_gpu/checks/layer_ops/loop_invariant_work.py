@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Functions with work worth saving.
 _HEAVY = ("tf.linalg.", "tf.signal.", "tf.image.", "tf.nn.conv", "tf.matmul", "tf.einsum", "tf.tensordot")
+_FORWARD = "keras.Model.__call__"
 
 #: Calls that change the weights of a model from outside: its result is another one afterwards.
 _WRITES = ("set_weights", "load_weights", "assign")
@@ -58,18 +59,16 @@ class LoopInvariantWork(Check):
             yield from loudest((*self._fixed(program), *self._twice(program), *self._variables(program)))
 
     def _fixed(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls:
-            model = call.receiver if call.callee == "keras.Model.__call__" else None
-            if model is not None:
-                wanted = isinstance(model, Model) and _is_frozen(model, program)
-            else:
-                wanted = call.callee.startswith(_HEAVY)
+        for call in program.calls_where(lambda name: name == _FORWARD or name.startswith(_HEAVY)):
             tensors = [value for value in (*call.args, *call.kwargs.values()) if not _is_plain(value)]
-            if not wanted or not tensors or not all(_made_once(value) for value in tensors):
+            if not tensors or not all(_made_once(value) for value in tensors):
+                continue
+            forward = call.callee == _FORWARD
+            if forward and not (isinstance(call.receiver, Model) and _is_frozen(call.receiver, program)):
                 continue
             again = bool(call.context.all_loops) or bool({"train-step", "loss"} & set(call.context.regions))
             if again and in_training_step(call, program) and not call.context.all_guards:
-                yield self.at(call, _FEATURES if model is not None else _PRODUCT)
+                yield self.at(call, _FEATURES if forward else _PRODUCT)
 
     def _twice(self, program: Program) -> Iterator[Finding]:
         """Yield forward passes of a batch that the tape has seen, whose result only a metric takes."""

@@ -18,7 +18,17 @@ from tflint_gpu.checks.steps import (
     slices_by,
 )
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import Instance, Items, Produced, Tensor, constant
+from tflint_gpu.program.values import (
+    Choice,
+    Instance,
+    Items,
+    Mapping,
+    Operation,
+    Produced,
+    Subscript,
+    Tensor,
+    constant,
+)
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -51,6 +61,9 @@ FEW = 4
 
 #: Rounds up to which a comprehension is told softly: levels of a pyramid, heads.
 SOME = 8
+
+#: Values that a slice may be, or be a part of.
+_COMPOSED = (Tensor, Items, Operation, Choice, Subscript, Mapping)
 
 _RANGES = ("builtins.range", "tf.range", "builtins.enumerate", "builtins.zip")
 
@@ -99,7 +112,7 @@ class MapFnInStep(Check):
         for loop in program.loops:
             if loop.count is not None and loop.count <= FEW:
                 continue
-            sliced = next((call for call in loop.calls if _takes_slice(call, loop) and not _own_layer(call)), None)
+            sliced = _first_of_slice(loop)
             if sliced is None or loop not in loops_in_step(sliced) or not in_training_step(sliced, program):
                 continue
             # A comprehension carries no state from round to round; a statement may be a true recurrence.
@@ -134,15 +147,25 @@ def _own_layer(call: Call) -> bool:
     return made is not None and call.callee.endswith("__call__") and bool(made.context.all_loops)
 
 
-def _takes_slice(call: Call, loop: Loop) -> bool:
-    """Say whether an argument of `call` is a slice of a tensor by the loop's variable, or a row the loop draws."""
-    for value in (*call.args, *call.kwargs.values()):
-        if slices_by(value, loop):
-            return True
-        for part in near(value):
-            if isinstance(part, Tensor) and len(part.parents) == 1 and _is_row(part.parents[0], loop):
-                return True
-    return False
+def _first_of_slice(loop: Loop) -> Call | None:
+    """Return the first call in `loop` that takes a slice of a tensor, and is not a layer that each round has."""
+    whole: set[int] = set()
+    for call in loop.calls:
+        for value in (*call.args, *call.kwargs.values()):
+            if isinstance(value, _COMPOSED) and id(value) not in whole:
+                if not _is_slice(value, loop):
+                    whole.add(id(value))
+                elif not _own_layer(call):
+                    return call
+    return None
+
+
+def _is_slice(value: Value, loop: Loop) -> bool:
+    """Say whether `value` holds a slice of a tensor by the loop's variable, or a row that the loop draws."""
+    return slices_by(value, loop) or any(
+        isinstance(part, Tensor) and len(part.parents) == 1 and _is_row(part.parents[0], loop)
+        for part in near(value)
+    )
 
 
 def _is_row(source: Value, loop: Loop) -> bool:

@@ -70,7 +70,7 @@ class PythonOpInModel(Check):
             if in_training_step(call, program) and not _called_by_hand(call):
                 related = (Related(function.location, "this is the Python code"),) if function else ()
                 yield self.at(call, _WRAPPED.format(what=call.callee), related=related, ops=_PYTHON_OPS)
-        for call in program.calls:
+        for call in program.calls_where(_may_be_python):
             what = _python(call)
             if what is None or not in_training_step(call, program):
                 continue
@@ -95,17 +95,20 @@ def _is_wrapped(function: Function) -> bool:
     )
 
 
+def _may_be_python(name: str) -> bool:
+    """Say whether what is called `name` hands its arguments, or its receiver, to Python."""
+    head = name.partition(".")[0]
+    # Code for several backends has a branch for each: PyTorch's own is never TensorFlow's.
+    library = head in PYTHON_LIBRARIES and not head.startswith("torch")
+    return name in _READS or ((head == "numpy" or library) and name not in _SHAPE_WORK)
+
+
 def _python(call: Call) -> str | None:
     """Say in words how `call` hands tensors of the step to Python; None where it does not."""
     name = call.callee
     if name in _READS:
         value = call.receiver if name.endswith(".numpy") else call.args[0] if call.args else None
         return f".{name.rpartition('.')[2]}()" if _of_step(value) else None
-    head = name.partition(".")[0]
-    # Code for several backends has a branch for each: PyTorch's own is never TensorFlow's.
-    library = head in PYTHON_LIBRARIES and not head.startswith("torch")
-    if (head != "numpy" and not library) or name in _SHAPE_WORK:
-        return None
     given = (*call.args, *call.kwargs.values())
     return name.replace("numpy.", "np.", 1).replace("()", "") if any(map(_of_step, given)) else None
 

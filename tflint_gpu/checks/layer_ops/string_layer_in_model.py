@@ -90,9 +90,7 @@ class StringLayerInModel(Check):
         )
 
     def _functions(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls:
-            if not call.callee.startswith(FUNCTIONS) or call.callee.endswith(_NO_OP):
-                continue
+        for call in program.calls_where(lambda name: name.startswith(FUNCTIONS) and not name.endswith(_NO_OP)):
             if in_training_step(call, program) and not call.context.scope("device"):
                 name = call.callee.removeprefix("tf.").replace("()", "")
                 severity = None if program.trains() else Severity.INFO

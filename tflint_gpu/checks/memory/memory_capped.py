@@ -57,7 +57,7 @@ class MemoryCapped(Check):
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
         shares = any(program.calls_to(*_SHARING))
-        for call in program.calls:
+        for call in program.calls_where({*LIMITS, OPTIONS, "builtins.setattr"}.__contains__):
             cap = _cap(call)
             if cap is None or call.context.debug:
                 continue

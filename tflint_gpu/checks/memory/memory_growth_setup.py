@@ -60,11 +60,12 @@ class MemoryGrowthSetup(Check):
             yield from loudest(self._suspicions(program))
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
-        order = {id(call): index for index, call in enumerate(program.calls)}
-        starters = [call for call in program.calls if _starts(call)]
+        growths = list(program.calls_to(GROWTH))
+        order = {id(call): index for index, call in enumerate(program.calls if growths else ())}
+        starters = [call for call in program.calls_where(_STARTERS.__contains__) if _starts(call)]
         limits = list(program.calls_to(LIMIT))
         alone = list(program.calls_to("tf.config.set_visible_devices"))
-        for call in program.calls_to(GROWTH):
+        for call in growths:
             if call.constant("enable", 1) is False or call.context.debug:
                 continue
             started = next((s for s in starters if _before(s, call) and order[id(s)] < order[id(call)]), None)
@@ -126,7 +127,7 @@ def _allows_growth(call: Call) -> bool:
 
 def _starts(call: Call) -> bool:
     """Say whether `call` starts the runtime for certain: not in a branch, a loop that may be empty, or a graph."""
-    return call.callee in _STARTERS and not call.context.all_guards and not call.context.region
+    return not call.context.all_guards and not call.context.region
 
 
 def _before(starter: Call, growth: Call) -> bool:
