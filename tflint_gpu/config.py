@@ -40,6 +40,7 @@ KEYS = (
     "per-file-ignores",
     "exclude",
     "tensorflow",
+    "keras-backend",
     "fail-on",
     "severity",
     "fixable",
@@ -55,6 +56,7 @@ ALL = "all"
 #: The entry-point group in which other packages name their rules.
 PLUGINS = "tflint_gpu.checks"
 _NEVER = "never"
+KERAS_BACKENDS = ("tensorflow", "jax", "torch")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Settings:
     exclude: tuple[Globs, ...] = ()
     force_exclude: bool = False
     tensorflow: str | None = None
+    keras_backend: str | None = None
     fail_on: Severity | None = Severity.WARNING
     severity: Mapping[str, Severity] = field(default_factory=dict)
     fixable: tuple[str, ...] = (ALL,)
@@ -351,6 +354,12 @@ def _tensorflow(value: Any, where: str, _root: Path) -> str:
     raise UserError(f'{where} must be a version in quotes, such as "2.15"')
 
 
+def _keras_backend(value: Any, where: str, _root: Path) -> str:
+    if value in KERAS_BACKENDS:
+        return str(value)
+    raise UserError(f"{where}: {value!r} is none of {', '.join(KERAS_BACKENDS)}")
+
+
 def _fail_on(value: Any, where: str, _root: Path) -> Severity | None:
     if value == _NEVER:
         return None
@@ -408,6 +417,7 @@ _READERS: dict[str, Any] = {
     "per-file-ignores": _per_file,
     "exclude": _globs,
     "tensorflow": _tensorflow,
+    "keras-backend": _keras_backend,
     "fail-on": _fail_on,
     "severity": _severities,
     "fixable": _references,

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from tflint_gpu.cli.run import Means, Output
-from tflint_gpu.config import Settings, load_settings
+from tflint_gpu.config import KERAS_BACKENDS, Settings, load_settings
 
 FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 
@@ -59,6 +59,11 @@ settings_options: Callable[[_Command], _Command] = _stack(
         help="Leave rules out in files that match a gitignore pattern.",
     ),
     click.option("--tensorflow", metavar="VERSION", help="The TensorFlow version that the code is meant for."),
+    click.option(
+        "--keras-backend",
+        type=click.Choice(KERAS_BACKENDS),
+        help="What Keras runs on.  [default: what the code or this machine says]",
+    ),
     click.option(
         "--fail-on",
         type=click.Choice(["error", "warning", "info", "hint", "never"]),

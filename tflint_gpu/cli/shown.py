@@ -32,6 +32,8 @@ def _line(key: str, settings: Settings) -> str:
     if key == "tensorflow" and settings.tensorflow is None:
         # TOML has no word for "not set", and a version that is no version would be refused.
         return "# tensorflow: what the project requires, else what is installed, else the newest known"
+    if key == "keras-backend" and settings.keras_backend is None:
+        return "# keras-backend: what the code chooses, else this machine's Keras, else tensorflow"
     return f"{key} = {_shown(key, settings)}"
 
 

@@ -47,6 +47,8 @@ def version() -> str:
 
 def conditions(settings: Settings) -> str:
     """Return everything beside files that findings depend on, as one text."""
+    from tflint_gpu.program.target import machine_backend
+
     installed = list(_installed())
     return json.dumps(
         [
@@ -56,7 +58,8 @@ def conditions(settings: Settings) -> str:
             {name: int(level) for name, level in settings.severity.items()},
             settings.rules,
             settings.tensorflow,
-            os.environ.get("KERAS_BACKEND"),
+            settings.keras_backend,
+            machine_backend(),
             sorted(name for _, name in installed if name.startswith(_PACKAGES)),
             stamps(f"{place}/{name}" for place, name in installed),
         ],

@@ -71,13 +71,13 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "tf.data.experimental.shuffle_and_repeat": "buffer_size count seed",
         "tf.data.experimental.prefetch_to_device": "device buffer_size",
         "keras.utils.image_dataset_from_directory": "directory labels label_mode class_names "
-        "color_mode batch_size"
+        "color_mode batch_size "
         "image_size shuffle seed validation_split subset interpolation follow_links crop_to_aspect_ratio "
         "pad_to_aspect_ratio data_format format verbose",
         "keras.utils.text_dataset_from_directory": "directory labels label_mode class_names batch_size max_length "
         "shuffle seed validation_split subset follow_links verbose",
         "keras.utils.audio_dataset_from_directory": "directory labels label_mode class_names "
-        "batch_size sampling_rate"
+        "batch_size sampling_rate "
         "output_sequence_length ragged shuffle seed validation_split subset follow_links verbose",
         "keras.utils.timeseries_dataset_from_array": "data targets sequence_length sequence_stride sampling_rate "
         "batch_size shuffle seed start_index end_index",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +24,14 @@ NEWEST = ((2, 21), (3, 15))
 #: The first TensorFlow whose ``tf.keras`` is Keras 3.
 KERAS_3 = (2, 16)
 
-_BACKEND = re.compile(r"""^[^#\n]*KERAS_BACKEND["']\s*(?:\]\s*=|,)\s*["'](\w+)""", re.MULTILINE)
+#: The packages that are TensorFlow, by any maker.
+_TENSORFLOW = re.compile(r"tensorflow(-(cpu|gpu|intel|macos|rocm|cpu-aws))?|tf-nightly(-(cpu|gpu))?")
+
+#: Where a program chooses Keras' backend: by the variable, or by a call.
+_BACKEND = re.compile(
+    r"""^[^#\n]*(?:KERAS_BACKEND["']\s*(?:\]\s*=|,)|keras\.(?:config|utils)\.set_backend\()\s*["'](\w+)""",
+    re.MULTILINE,
+)
 _LEGACY = re.compile(r"""^[^#\n]*TF_USE_LEGACY_KERAS["']\s*(?:\]\s*=|,)\s*["']?(?:1|True)""", re.MULTILINE)
 _TF_KERAS = re.compile(r"^\s*(?:import|from)\s+tf_keras\b", re.MULTILINE)
 
@@ -91,10 +100,29 @@ def find_target(
     )
     if legacy and tensorflow >= KERAS_3:
         keras = (2, tensorflow[1])
-    backend = next((match[1] for text in texts if (match := _says(text, "KERAS_BACKEND", _BACKEND))), None)
-    return Target(
-        tensorflow, keras, backend or os.environ.get("KERAS_BACKEND", "tensorflow"), source
-    ), requirements
+    return Target(tensorflow, keras, _backend(settings, texts, keras), source), requirements
+
+
+def _backend(settings: Settings, texts: Iterable[str], keras: tuple[int, int]) -> str:
+    """Return Keras' backend: the setting, what the program says, and for Keras 3 what this machine is set to."""
+    if settings.keras_backend:
+        return settings.keras_backend
+    said = (_says(text, word, _BACKEND) for text in texts for word in ("KERAS_BACKEND", "set_backend"))
+    stated = next((match[1] for match in said if match), None)
+    return stated or (machine_backend() if keras >= (3, 0) else None) or "tensorflow"
+
+
+def machine_backend() -> str | None:
+    """Return the backend that Keras would take here: ``KERAS_BACKEND``, else what ``keras.json`` says."""
+    if named := os.environ.get("KERAS_BACKEND"):
+        return named
+    home = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")  # noqa: PTH111, PTH118
+    try:
+        text = Path(home, "keras.json").read_bytes()
+        found = json.loads(text).get("backend") if text else None
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _says(text: str, word: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -118,13 +146,10 @@ def _versions(
         major, _, minor = settings.tensorflow.partition(".")
         version = (int(major), int(minor.partition(".")[0] or 0))
         return version, _keras_of(version), "setting"
-    for requirement in requirements:
-        if requirement.name in ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tf-nightly", "tf-nightly-gpu"):
-            pinned = newest_of(
-                requirement.specifier, [(1, 15), *((2, minor) for minor in range(NEWEST[0][1] + 1))]
-            )
-            if pinned is not None and requirement.specifier:
-                return pinned, _keras_pinned(requirements) or _keras_of(pinned), requirement.location.path
+    for requirement in _stated(requirements):
+        pinned = newest_of(requirement.specifier, [(1, 15), *((2, minor) for minor in range(NEWEST[0][1] + 1))])
+        if pinned is not None:
+            return pinned, _keras_pinned(requirements) or _keras_of(pinned), requirement.location.path
     installed = _installed("tensorflow")
     if installed is not None:
         return (
@@ -133,6 +158,30 @@ def _versions(
             "installed",
         )  # type: ignore[return-value]
     return NEWEST[0], _keras_pinned(requirements) or NEWEST[1], "newest known"
+
+
+def _stated(requirements: Sequence[Requirement]) -> Iterator[Requirement]:
+    """Yield the requirements that say which TensorFlow: of each file those first that hold where GPUs are."""
+    naming = [
+        requirement
+        for requirement in requirements
+        if requirement.specifier and _TENSORFLOW.fullmatch(requirement.name)
+    ]
+    for _, of_file in itertools.groupby(naming, lambda requirement: requirement.location.path):
+        yield from sorted(of_file, key=lambda requirement: not _on_linux(requirement.marker))
+
+
+def _on_linux(marker: str) -> bool:
+    """Say whether a requirement's environment marker holds on Linux, where nearly all training is done."""
+    if not marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+
+    linux = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
+    try:
+        return Marker(marker).evaluate({**linux, "extra": ""})
+    except (InvalidMarker, UndefinedEnvironmentName):
+        return True
 
 
 def _keras_of(tensorflow: tuple[int, int]) -> tuple[int, int]:
@@ -166,7 +215,9 @@ def newest_of(specifier: str, known: Sequence[tuple[int, int]]) -> tuple[int, in
 def _installed(package: str) -> tuple[int, int] | None:
     from importlib import metadata
 
-    for name in (package, f"{package}-cpu", f"{package}-intel", f"{package}-macos"):
+    others = ("-gpu", "-cpu", "-intel", "-macos", "-rocm", "-cpu-aws") if package == "tensorflow" else ()
+    nightly = ("tf-nightly", "tf-nightly-cpu", "tf-nightly-gpu") if package == "tensorflow" else ("keras-nightly",)
+    for name in (package, *(f"{package}{other}" for other in others), *nightly):
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:

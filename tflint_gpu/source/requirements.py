@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 _NAMES = frozenset(
@@ -15,12 +16,15 @@ _NAMES = frozenset(
         "poetry.lock",
         "uv.lock",
         "pdm.lock",
-        "environment.yml",
-        "environment.yaml",
-        "conda.yml",
-        "conda.yaml",
+        "pylock.toml",
     }
 )
+#: Files whose versions are what is really installed: they have the first word.
+_LOCKS = frozenset({"pipfile.lock", "poetry.lock", "uv.lock", "pdm.lock", "pylock.toml", "conda-lock.yml"})
+#: Files for other work than training come last.
+_ASIDE = re.compile(r"dev|test|doc|lint|ci\b|build")
+_CONDA = re.compile(r"(?:conda|env(?:ironment)?)(?:[-_.].*)?\.ya?ml")
+_INCLUDED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)[\s=]+([^\s#]+)", re.MULTILINE)
 
 
 class RequirementFiles:
@@ -65,12 +69,44 @@ def _in_folder(folder: Path) -> list[Path]:
         names = {entry.name for entry in os.scandir(folder)}
     except OSError:
         return []
-    files = [folder / name for name in sorted(names) if _is_requirement_file(name.lower())]
-    inside = sorted((folder / "requirements").glob("*.txt")) if "requirements" in names else []
-    return [path for path in files if path.is_file()] + inside
+    files = [folder / name for name in names if _is_requirement_file(name.lower())]
+    files += (folder / "requirements").glob("*.txt") if "requirements" in names else ()
+    found: dict[Path, None] = {}
+    for path in sorted(files, key=_rank):
+        _add_with_included(path, found)
+    return list(found)
+
+
+def _rank(path: Path) -> tuple[int, bool, str]:
+    name = path.name.lower()
+    inside = path.parent.name == "requirements"
+    return (0 if name in _LOCKS else 1 + inside, _ASIDE.search(name) is not None, path.name)
+
+
+def _add_with_included(path: Path, found: dict[Path, None]) -> None:
+    """Add a file and, of a list of pip's, the files that it names by ``-r`` and ``-c``."""
+    if path in found or not _is_file(path):
+        return
+    found[path] = None
+    if path.suffix not in (".txt", ".in"):
+        return
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for name in _INCLUDED.findall(text):
+        if "://" not in name and not name.startswith("/"):
+            _add_with_included(Path(os.path.normpath(path.parent / name)), found)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _is_requirement_file(name: str) -> bool:
-    if name in _NAMES:
+    if name in _NAMES or _CONDA.fullmatch(name):
         return True
-    return name.endswith((".txt", ".in")) and "requirements" in name
+    return name.endswith((".txt", ".in")) and ("requirements" in name or name.startswith("constraints"))
