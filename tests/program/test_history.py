@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tflint_gpu.program.api import SIGNATURES
-from tflint_gpu.program.history import _table, autotune, batches_class, exists, first_existing
+from tflint_gpu.program.history import _table, exists, first_existing, spelled
 from tflint_gpu.program.target import NEWEST, Target
 
 
@@ -77,8 +77,19 @@ def test_spellings() -> None:
     assert first_existing(on("2.8"), "tf.function", *relaxed) == "experimental_relax_shapes"
     assert first_existing(on("2.9"), "tf.function", *relaxed) == "reduce_retracing"
     assert first_existing(on("2.7"), "keras.Model.compile", "jit_compile") is None
-    assert (autotune(on("2.3")), autotune(on("2.4"))) == ("tf.data.experimental.AUTOTUNE", "tf.data.AUTOTUNE")
-    assert (batches_class(on("2.15")), batches_class(on("2.16"))) == ("keras.utils.Sequence", "PyDataset")
+
+
+@pytest.mark.parametrize(
+    ("advice", "last", "before"),
+    [
+        ("Use prefetch(tf.data.AUTOTUNE).", "2.3", "Use prefetch(tf.data.experimental.AUTOTUNE)."),
+        ("Add reduce_retracing=True.", "2.8", "Add experimental_relax_shapes=True."),
+        ("Use a PyDataset.", "2.15", "Use a keras.utils.Sequence."),
+    ],
+)
+def test_advice_has_the_names_of_its_target(advice: str, last: str, before: str) -> None:
+    assert spelled(advice, on(last)) == before
+    assert spelled(advice, on(f"2.{int(last[2:]) + 1}")) == advice
 
 
 def test_the_table_is_about_what_rules_know() -> None:

@@ -107,9 +107,12 @@ def free_now_and_then(read: int, sources: Iterable[Source]) -> int:
 
 def _found_by(check: Check, program: Program, faults: list[Error]) -> list[Finding]:
     """Return what `check` finds, the loudest of each place; a fault of the rule becomes an error."""
+    from tflint_gpu.program.history import spelled
+
     found: dict[object, Finding] = {}
     try:
-        for finding in check.find(program):
+        for told in check.find(program):
+            finding = replace(told, message=spelled(told.message, program.target))
             known = found.get(finding.location)
             if known is None or finding.severity > known.severity:
                 found[finding.location] = finding

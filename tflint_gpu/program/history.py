@@ -27,11 +27,18 @@ _BEFORE = {
     "keras.mixed_precision.LossScaleOptimizer": (2, 4),
     "tf.distribute.MultiWorkerMirroredStrategy": (2, 4),
 }
+#: Advice of one spelling today and another before: what must exist for today's, and both.
+_RENAMED = (
+    ("tf.data.AUTOTUNE", "", "tf.data.AUTOTUNE", "tf.data.experimental.AUTOTUNE"),
+    ("tf.function", "reduce_retracing", "reduce_retracing=True", "experimental_relax_shapes=True"),
+    ("keras.utils.PyDataset", "", "PyDataset", "keras.utils.Sequence"),
+    ("keras.layers.Rescaling", "", "keras.layers.Rescaling", "keras.layers.experimental.preprocessing.Rescaling"),
+)
 _ARGUMENTS_BEFORE = {("keras.Model.compile", "steps_per_execution"): (2, 4)}
 
 
 def exists(target: Target, name: str, argument: str = "") -> bool:
-    """Say whether the versions that `target` means have `name` (canonical), and an `argument` of it where named."""
+    """Say whether the versions that `target` means have `name` (canonical), with `argument` where one is named."""
     version = _version(target, name)
     oldest = (_ARGUMENTS_BEFORE.get((name, argument)) if argument else None) or _BEFORE.get(name)
     if oldest is not None and version < oldest:
@@ -46,14 +53,12 @@ def first_existing(target: Target, name: str, *arguments: str) -> str | None:
     return next((argument for argument in arguments if exists(target, name, argument)), None)
 
 
-def autotune(target: Target) -> str:
-    """Return how tf.data's AUTOTUNE is spelled."""
-    return "tf.data.AUTOTUNE" if exists(target, "tf.data.AUTOTUNE") else "tf.data.experimental.AUTOTUNE"
-
-
-def batches_class(target: Target) -> str:
-    """Return what Keras calls the class whose objects make batches in Python."""
-    return "PyDataset" if exists(target, "keras.utils.PyDataset") else "keras.utils.Sequence"
+def spelled(text: str, target: Target) -> str:
+    """Return advice, which names things as the newest versions do, with the names that `target` has for them."""
+    for name, argument, new, old in _RENAMED:
+        if new in text and not exists(target, name, argument):
+            text = text.replace(new, old)
+    return text
 
 
 def _version(target: Target, name: str) -> Version:

@@ -11,6 +11,7 @@ from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Severity, Verdict
 from tflint_gpu.program.context import Region
+from tflint_gpu.program.history import exists, first_existing
 from tflint_gpu.program.values import Call, Const, GraphFunction
 from tflint_gpu.program.views import Model
 
@@ -81,10 +82,8 @@ class XlaOff(Check):
             "rewrite", place, "say True instead of False", safety="unsafe", text="True", literal="yes"
         )
 
-    def _asked(self, place: Location) -> Fix:
-        return self.change(
-            "add-option", place, "pass jit_compile=True", safety="unsafe", name="jit_compile", value="True"
-        )
+    def _asked(self, place: Location, option: str = "jit_compile") -> Fix:
+        return self.change("add-option", place, f"pass {option}=True", safety="unsafe", name=option, value="True")
 
     def _compile(self, call: Call, program: Program) -> Severity | None:
         model, value = call.receiver, call.argument("jit_compile")
@@ -96,11 +95,12 @@ class XlaOff(Check):
             known = read and not value.soft
             return Severity.INFO if known else Severity.HINT
         absent = value is None and not call.open
-        keras2 = program.target.legacy_keras and program.target.tensorflow >= (2, 8)
+        keras2 = program.target.legacy_keras and exists(program.target, "keras.Model.compile", "jit_compile")
         return Severity.HINT if absent and keras2 and isinstance(model, Model) and model.complete else None
 
     def _steps(self, program: Program) -> Iterator[Finding]:
         seen = set()
+        option = first_existing(program.target, "tf.function", *_FUNCTION_OPTIONS) or _FUNCTION_OPTIONS[0]
         blocked = any(better_without(model) for model in program.models)
         for step in program.steps:
             function = _graph_of(step.apply)
@@ -113,11 +113,11 @@ class XlaOff(Check):
             yield self.at(
                 function.made,
                 "This training step is not compiled by XLA, which would fuse small kernels and save launches. "
-                "Try jit_compile=True and measure.",
+                f"Try {option}=True and measure.",
                 severity=Severity.INFO if off else Severity.HINT,
-                fix=self._rewritten(function.made.place_of("jit_compile"))
-                if "jit_compile" in function.options
-                else self._asked(function.made.location),
+                fix=self._rewritten(function.made.place_of(option))
+                if option in function.options
+                else self._asked(function.made.location, option),
             )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:

@@ -11,6 +11,7 @@ from tflint_gpu.checks.generators import generator_function, image_flow
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.successors import METHODS, TRANSFORMATIONS, WORKERS
 from tflint_gpu.findings import Finding, Fix, Severity
+from tflint_gpu.program.history import exists
 from tflint_gpu.program.values import Const, Produced, options_of
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ class LegacyInputApi(Check):
         )
 
     def _spellings(self, program: Program) -> Iterator[Finding]:
+        if not exists(program.target, "tf.data.AUTOTUNE"):
+            return
         for call in program.calls_where(lambda name: name.startswith("tf.data.")):
             if call.context.debug:
                 continue

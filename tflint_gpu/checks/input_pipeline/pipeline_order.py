@@ -9,6 +9,7 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.map_functions import is_random, reads_files
 from tflint_gpu.checks.pipelines import BATCHES, BATCHING_SOURCES, training_pipelines
 from tflint_gpu.findings import Change, Finding, Fix, Related, Severity
+from tflint_gpu.program.history import exists
 from tflint_gpu.program.values import Const
 from tflint_gpu.program.views import literal
 
@@ -27,9 +28,7 @@ _MIXED_EPOCHS = "shuffle() behind repeat() mixes epochs: some samples come twice
 _PARTIAL_CACHE = (
     "take() behind cache() never reads the cache to its end, so the cache is thrown away and made again."
 )
-_REBATCHED = (
-    "unbatch() and batch() take batches apart and join them again on the CPU. Batch once, or use rebatch()."
-)
+_REBATCHED = "unbatch() and batch() take batches apart and join them again on the CPU."
 _EARLY_CACHE = "cache() before the map that {does} keeps what was cheap to make. Put cache() behind the map."
 
 
@@ -72,7 +71,9 @@ class PipelineOrder(Check):
                 yield self._at(stage, _PARTIAL_CACHE, Severity.INFO, earlier[-1], swap)
         elif _rebatched(stage, earlier):
             fix = self._rebatch(earlier[-1], stage, target)
-            yield self._at(stage, _REBATCHED, Severity.INFO, earlier[-1], fix)
+            known = exists(target, "tf.data.Dataset.rebatch")
+            message = f"{_REBATCHED} Batch once, or use rebatch()." if known else f"{_REBATCHED} Batch once."
+            yield self._at(stage, message, Severity.INFO, earlier[-1], fix)
 
     def _at(self, stage: Stage, message: str, severity: Severity, cause: Stage, fix: Fix | str) -> Finding:
         related = (Related(cause.location, f"{cause.op}() stands here"),)
@@ -88,8 +89,8 @@ class PipelineOrder(Check):
         return self.change("swap-methods", second, title, safety="unsafe", places=(first,))
 
     def _rebatch(self, apart: Stage, stage: Stage, target: Target) -> Fix | str:
-        if target.tensorflow < (2, 13):
-            return "rebatch() came with TensorFlow 2.13"
+        if not exists(target, "tf.data.Dataset.rebatch"):
+            return "TensorFlow of this version has no rebatch()"
         if (
             stage.call.open
             or set(stage.call.kwargs) - {"batch_size", "drop_remainder"}
