@@ -129,6 +129,39 @@ flags.DEFINE_integer('n', 32, '')
 def main(argv): model.fit(base.batch(FLAGS.n))
 if __name__ == '__main__': tf.compat.v1.app.run(main)
 """,
+    "click": """
+import click
+@click.command()
+@click.option('--batch-size', '-n', type=int, default=32)
+def main(batch_size): model.fit(base.batch(batch_size))
+if __name__ == '__main__': main()
+""",
+    "click named": """
+import click
+@click.command()
+@click.option('--batch', 'n', default=32)
+@click.option('--other', default=1)
+def main(n, other): model.fit(base.batch(n))
+main()
+""",
+    "click unused": """
+import click
+@click.command()
+@click.option('-n', '--n', default=32)
+def main(n): model.fit(base.batch(n))
+""",
+    "typer": """
+import typer
+def main(n: int = typer.Option(32)): model.fit(base.batch(n))
+typer.run(main)
+""",
+    "typer keyword": """
+import typer
+app = typer.Typer()
+@app.command()
+def main(n: int = typer.Option(default=32, help='')): model.fit(base.batch(n))
+app()
+""",
     "os environ": """
 import os
 model.fit(base.batch(int(os.environ.get('N', 32))))

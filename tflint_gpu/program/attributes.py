@@ -19,6 +19,7 @@ from tflint_gpu.program.values import (
     Imported,
     Instance,
     Mapping,
+    Partial,
     Produced,
     Subscript,
     Super,
@@ -174,5 +175,7 @@ def bind(found: Value, owner: Value) -> Value:
             return bound_to(found, owner)
         case GraphFunction(function=Function() as inner):
             return GraphFunction(bound_to(inner, owner), found.made, found.options, found.calls)
+        case Partial(function=Function() as inner, method=True):
+            return Partial(bound_to(inner, owner), found.args, found.kwargs)
         case _:
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program import assignment
+from tflint_gpu.program import assignment, functional
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Attribute,
@@ -15,6 +15,7 @@ from tflint_gpu.program.values import (
     GraphFunction,
     Instance,
     Partial,
+    Produced,
     Value,
 )
 
@@ -51,6 +52,8 @@ def decorate(
             function.kind = "property"
         case Attribute(name="setter" | "deleter" | "getter"):
             return decorator
+        case Produced(call=call):
+            functional.give_option(function, call)
         case External(name="tf.function") | Partial() | Function() | Instance() | Class():
             result = machine.call(decorator, Site(state.module.location(node), (value,), {}), state)
             if isinstance(result, Function | GraphFunction | Partial | Class):

@@ -46,7 +46,10 @@ def import_from(machine: Machine, state: State, node: ast.ImportFrom) -> None:
         if alias.name == "*":
             _import_star(machine, state, inside, module)
         elif isinstance(inside, Imported):
-            state.names[name] = member_of(machine, inside.module, alias.name)
+            found = state.names[name] = member_of(machine, inside.module, alias.name)
+            if isinstance(found, Unknown):
+                # In a circle of imports the other module may still define it.
+                inside.module.waiting.append((state.names, name, alias.name, found))
         elif node.level:
             state.names[name] = Unknown(f"import from {'.' * node.level}{module}")
         else:
@@ -113,6 +116,10 @@ def run_module(machine: Machine, module: Module) -> None:
         machine.execute(body, State(module, module.names, "", Context()))
     finally:
         machine.muted -= module.is_test
+    for names, name, attribute, value in module.waiting:
+        if names.get(name) is value and attribute in module.names:
+            names[name] = module.names[attribute]
+    module.waiting.clear()
 
 
 def member_of(machine: Machine, module: Module, name: str) -> Value:

@@ -276,6 +276,8 @@ class Machine:
                 continue
             if open_call:
                 names[parameter.arg] = Unknown("passed by ** or *")
+            elif parameter.arg in function.options:
+                names[parameter.arg] = function.options[parameter.arg]
             elif parameter.arg in defaults:
                 value = self.evaluate(defaults[parameter.arg], function.closure or _module_state(function, state))
                 names[parameter.arg] = joins.soften(value) if alone else value

@@ -20,6 +20,8 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^#\n\\]|\\\n)+)|import[ \t]+([^#\n]+))",
     re.MULTILINE,
 )
+#: ``importlib.import_module("package.module")``
+_BY_NAME = re.compile(r"""\bimport_module\(\s*["'](\.*)([\w.]+)["']""")
 _COMMENT = re.compile(r"#.*")
 _TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 _TEST_FOLDER = re.compile(r"(^|/)tests?/")
@@ -35,6 +37,8 @@ class Module:
     names: dict[str, Value] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     executed: bool = False
+    #: Names bound elsewhere to what this module had not defined yet: (names, name, attribute, value till then).
+    waiting: list[tuple[dict[str, Value], str, str, Value]] = field(default_factory=list)
     #: Top-level packages it imports, to tell a TensorFlow module from a PyTorch one.
     packages: frozenset[str] = frozenset()
     #: Cells and files that could not be read as Python, as they are met.
@@ -110,6 +114,9 @@ def imports_of(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
         else:
             listed = _COMMENT.sub("", names).split(",")
             yield len(dots), module, tuple(name.split(" as ")[0].strip(" \t\n()\\") for name in listed)
+    if "import_module" in text:
+        for dots, module in _BY_NAME.findall(text):
+            yield len(dots), module, ()
 
 
 def packages_of(text: str) -> frozenset[str]:

@@ -9,7 +9,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tflint_gpu.program import assignment, attributes, datasets, folding, imports, kinds, loops, options
+from tflint_gpu.program import (
+    assignment,
+    attributes,
+    datasets,
+    folding,
+    functional,
+    imports,
+    kinds,
+    loops,
+    options,
+)
 from tflint_gpu.program.names import canonical
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
@@ -23,7 +33,6 @@ from tflint_gpu.program.values import (
     Items,
     Mapping,
     Operation,
-    Partial,
     Produced,
     Super,
     Tensor,
@@ -296,27 +305,16 @@ def _opaque(machine: Machine, state: State, site: Site) -> Value | None:
     return Unknown("depends on the run")
 
 
-def _partial(machine: Machine, state: State, site: Site) -> Value | None:
-    if not site.args:
-        return None
-    function, *args = site.args
-    if isinstance(function, Partial):
-        return Partial(function.function, (*function.args, *args), {**function.kwargs, **site.kwargs})
-    return Partial(function, tuple(args), dict(site.kwargs))
-
-
-def _wraps(machine: Machine, state: State, site: Site) -> Value | None:
-    """``functools.wraps(f)``: it copies the name and the text of `f`, and does not call it."""
-    return Produced(machine.record("functools.wraps", site, state))
-
-
 def _import_module(machine: Machine, state: State, site: Site) -> Value | None:
 
     name = constant(site.args[0]) if site.args else None
     if not isinstance(name, str):
         return Unknown("import")
-    inside = imports.import_module(machine, state.module, 0, name)
-    return inside if inside is not None else External(canonical(name))
+    below = name.lstrip(".")
+    inside = imports.import_module(machine, state.module, len(name) - len(below), below)
+    if inside is None:
+        return Unknown("import") if below != name else External(canonical(name))
+    return inside
 
 
 def _namespace(site: Site) -> Value:
@@ -387,8 +385,12 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.getattr": _getattr,
     "builtins.isinstance": kinds.is_instance,
     "builtins.hasattr": _opaque,
-    "functools.partial": _partial,
-    "functools.wraps": _wraps,
+    "functools.partial": functional.partial,
+    "functools.partialmethod": functional.partialmethod,
+    "functools.reduce": functional.reduce,
+    "typer.Option": functional.default_of,
+    "typer.Argument": functional.default_of,
+    "functools.wraps": functional.wraps,
     "importlib.import_module": _import_module,
     "builtins.__import__": _import_module,
     "collections.defaultdict": _default_dict,

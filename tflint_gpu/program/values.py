@@ -152,11 +152,15 @@ class Tensor(Value):
 
 @dataclass(slots=True, eq=False)
 class Partial(Value):
-    """``functools.partial``: a function with arguments laid down in advance."""
+    """``functools.partial``: a function with arguments laid down in advance.
+
+    `method` says that an object's class holds it as a ``partialmethod``, which becomes a bound one.
+    """
 
     function: Value
     args: tuple[Value, ...]
     kwargs: dict[str, Value]
+    method: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -177,6 +181,8 @@ class Function(Value):
     kind: str = "function"
     #: Of a property, the method that is run when it is set.
     setter: Function | None = None
+    #: What decorators pass to parameters by name unless a command line says otherwise.
+    options: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
