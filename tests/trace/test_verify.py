@@ -105,10 +105,12 @@ def test_a_fix_that_breaks_the_program_is_told(tried: Tried) -> None:
     assert found.note == "the fixed program does not run: the run failed (Aborted: out of luck)"
 
 
-def test_without_a_budget_nothing_is_claimed(tried: Tried) -> None:
+def test_without_a_budget_two_runs_are_made_all_the_same(tried: Tried) -> None:
     found, launches = tried(steady(40.0), steady(10.0), budget=0.0)
-    assert found.note == "not tried, the budget of 0 s was spent"
-    assert len(launches) == 1
+    assert [bool(each["replaced"]) for each in launches] == [False, True, False, True]
+    assert found.result is not None
+    assert found.result.repeats == 2
+    assert found.helpful
 
 
 def test_a_larger_batch_counts_by_its_rows(tried: Tried) -> None:

@@ -26,8 +26,8 @@ from tflint_gpu.trace.probe import noise
 from tflint_gpu.trace.script import cells_of
 from tflint_gpu.trace.session import Progress, TraceJob, Tracer, cells_for, longer
 
-#: Runs of each version, at least and at most.
-LEAST, MOST = 3, 6
+#: Runs of each version: whatever the budget, at least where there is time, and at most.
+ALWAYS, LEAST, MOST = 2, 3, 6
 #: Losses of so many steps are compared, and this relative difference is put down to rounding.
 COMPARED, ROUNDING = 10, 1e-3
 SEED = 20180
@@ -58,7 +58,8 @@ class _Arm:
 def verify(job: TraceJob, trials: Sequence[Trial], progress: Progress) -> tuple[VerifiedFix, ...]:
     """Run the program with and without the fixes of each of `trials`, and say what they change.
 
-    The budget of the job is for each of them. Raises `UserError` where the program itself cannot be run.
+    The budget of the job is for each of them, beyond the first runs. Raises `UserError` where the program itself
+    cannot be run.
     """
     python = find_python(job.python)
     with terminable(), tempfile.TemporaryDirectory(prefix="tflint-gpu-verify-") as folder:
@@ -86,7 +87,7 @@ class _Verification:
             self._launch(self.plain)
         arms = [_Arm(trial, whatif.Arm(trial.name)) for trial in trials]
         self._take_turns(arms, self.tracer.job.budget * len(arms))
-        return tuple(_verdict(self.plain, arm, self.tracer.job.budget) for arm in arms)
+        return tuple(_verdict(self.plain, arm) for arm in arms)
 
     def _take_turns(self, arms: Sequence[_Arm], budget: float) -> None:
         """Run the versions in turns, so that a machine that slows down slows all of them, until all is settled."""
@@ -94,7 +95,8 @@ class _Verification:
         waiting = list(arms)
         for turn in range(MOST):
             for arm in [self.plain, *waiting] if turn else waiting:
-                if self.plain.problem or time.monotonic() - began + self.longest > budget:
+                late = turn >= ALWAYS and time.monotonic() - began + self.longest > budget
+                if self.plain.problem or late:
                     return
                 self._launch(arm)
             waiting = [arm for arm in waiting if not (arm.problem or _settled(self.plain, arm))]
@@ -160,7 +162,7 @@ def _settled(plain: _Arm, arm: _Arm) -> bool:
     return runs >= MOST or (runs >= LEAST and noise.is_settled(plain.times.means, arm.times.means))
 
 
-def _verdict(plain: _Arm, arm: _Arm, budget: float) -> VerifiedFix:
+def _verdict(plain: _Arm, arm: _Arm) -> VerifiedFix:
     trial = arm.trial
     assert trial is not None
     verified = VerifiedFix(trial.code, trial.name, trial.safety, trial.spots)
@@ -168,8 +170,6 @@ def _verdict(plain: _Arm, arm: _Arm, budget: float) -> VerifiedFix:
         return replace(verified, note=f"not tried: of the program as it is, {plain.problem}")
     if arm.problem:
         return replace(verified, note=f"the fixed program does not run: {arm.problem}")
-    if not arm.times.means:
-        return replace(verified, note=f"not tried, the budget of {budget:g} s was spent")
     result = whatif.compare(plain.times, arm.times)
     losses = compare_losses(plain.losses, arm.losses)
     if result.spread > whatif.WILD:
