@@ -54,18 +54,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--each", action="store_true", help="every entry of PATH is a project of its own")
+    parser.add_argument("--safe", action="store_true", help="leave the unsafe fixes out")
     parser.add_argument("--diffs", type=Path, metavar="FOLDER", help="keep the diffs here")
     parser.add_argument("--name", help="what to call the files in the table (the names of the folders)")
     parser.add_argument("--publish", action="store_true", help="put the table into README.md of this folder")
     given = parser.parse_args()
     projects = [each for path in given.paths for each in (sorted(path.iterdir()) if given.each else [path])]
     projects = [project for project in projects if project.is_dir()]
-    tallies = {"safe": Tally(), "safe and unsafe": Tally()}
+    kinds = {"safe": [], "safe and unsafe": ["--unsafe-fixes"]}
+    tallies = {kind: Tally() for kind in kinds if kind == "safe" or not given.safe}
     for project in projects:
-        for kind, flags in (("safe", []), ("safe and unsafe", ["--unsafe-fixes"])):
+        for kind in tallies:
             print(f"{project.name}: {kind}", file=sys.stderr)
             with tempfile.TemporaryDirectory() as folder:
-                diff = fix(project, Path(folder) / project.name, flags, tallies[kind])
+                diff = fix(project, Path(folder) / project.name, kinds[kind], tallies[kind])
             if given.diffs and diff:
                 given.diffs.mkdir(parents=True, exist_ok=True)
                 name = f"{project.name}.{kind.replace(' ', '-')}.diff"
