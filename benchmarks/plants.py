@@ -79,18 +79,18 @@ SETUP
 def step(inputs, targets):
     with tf.GradientTape() as tape:
         began = tf.timestamp()
-        with tf.control_dependencies([began]):
-            given = tf.identity(GIVEN)
+        # The op reads the clock and the loss the op: what only control edges hold is optimised away.
+        given = GIVEN + tf.cast(began * 1e-30, tf.float32)
         made = OP
         with tf.control_dependencies([made]):
             ended = tf.timestamp()
-        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets)) + 0.0 * tf.reduce_mean(made)
+        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets)) + 1e-20 * tf.reduce_mean(made)
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return ended - began
+    return ended - began, loss
 
 for number, (inputs, targets) in enumerate(ds.take(100).prefetch(2)):
-    note("cost", float(step(inputs, targets)))
+    note("cost", float(step(inputs, targets)[0]))
     note("step", time.perf_counter())
 """
 
@@ -134,7 +134,7 @@ PLANTS = (
         "def rows():\n    while True:\n        planted()\n        yield x[:32], y[:32]\n\n"
         "signature = (tf.TensorSpec([32, 64]), tf.TensorSpec([32, 1]))\n"
         "ds = tf.data.Dataset.from_generator(rows, output_signature=signature).with_options(options)\n" + FIT,
-        "python-generator-input",
+        "generator-over-arrays",
     ),
     Plant(
         "a PyDataset that sleeps",
@@ -222,9 +222,9 @@ PLANTS = (
         "an op that has no GPU kernel",
         "cpu_op_share",
         ARRAYS
-        + TIMED.replace("SETUP", "scores = tf.random.normal([150, 32, 40])\nlengths = tf.fill([32], 150)")
+        + TIMED.replace("SETUP", "scores = tf.random.normal([20, 8, 20])\nlengths = tf.fill([8], 20)")
         .replace("GIVEN", "scores")
-        .replace("OP\n", "tf.nn.ctc_beam_search_decoder(given, lengths, beam_width=100)[1]\n"),
+        .replace("OP\n", "tf.nn.ctc_beam_search_decoder(given, lengths, beam_width=10)[1]\n"),
         "cpu-only-op",
     ),
     Plant(

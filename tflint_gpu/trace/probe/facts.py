@@ -153,8 +153,7 @@ def median(times):
 
 
 def function_record(record, track):
-    """Return what was seen of one function definition; `track` says how many steps there were after the first."""
-    steps = len(track.steps) - TRACING if track is not None else 0
+    """Return what was seen of one function definition; `track` says how long the steps after the first were."""
     return {
         "name": record.name,
         "spot": record.spot,
@@ -167,8 +166,19 @@ def function_record(record, track):
         "jit": record.jit,
         "trains": record.trains,
         "trace_ms": sum(record.trace_ms) if record.trace_ms else None,
-        "retrace_ms": record.retrace_ms() / steps if steps > 0 else None,
+        "retrace_ms": per_plain_step(record.retrace_ms(), track),
     }
+
+
+def per_plain_step(ms, track):
+    """Return what `ms`, spent in all steps after the first ones, is of a mean plain step; None without steps.
+
+    Work in profiled steps takes longer, as they do: its share of them is the same.
+    """
+    total = sum(each for each, _ in track.steps[TRACING:]) if track is not None else 0.0
+    if not total:
+        return None
+    return ms / total * statistics.fmean(track.times(PLAIN) or [each for each, _ in track.steps[TRACING:]])
 
 
 def chains(run, track):
