@@ -131,3 +131,17 @@ def test_reading_time_judges(rule: Callable[[str], Check]) -> None:
     assert judged.verdict is Verdict.CONFIRMED
     assert judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.45)
+
+
+def test_make_csv_dataset_costs_what_all_of_its_stages_cost(rule: Callable[[str], Check]) -> None:
+    check = rule("serial-file-read")
+    stages = (
+        PipelineStage("Iterator::Root::Map", "Map", 1.0, 20, Spot("train.py", 30)),
+        PipelineStage("Iterator::Root::Map::ParallelMapV2", "ParallelMapV2", 0.0, 20, Spot("train.py", 9)),
+        PipelineStage("Iterator::Root::Map::ParallelMapV2::Batch", "BatchV2", 3.0, 20, Spot("train.py", 9)),
+    )
+    evidence = evidence_of(buckets={"input_wait": 4.0}, pipelines=stages)
+    judged = check.judge(finding_at(check, 9, op="make_csv_dataset"), evidence)
+    assert judged is not None
+    assert judged.verdict is Verdict.CONFIRMED
+    assert judged.measures[0].value == pytest.approx(0.3)

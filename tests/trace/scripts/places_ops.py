@@ -88,6 +88,18 @@ def apply(images):
 
 
 traces.append(apply.get_concrete_function(shape))
+sequence = tf.keras.Input((10, 8))
+recurrent = tf.keras.layers.GRU(4, return_sequences=True)(sequence)  # first of two
+recurrent = tf.keras.layers.GRU(4)(recurrent)  # second of two
+two = tf.keras.Model(sequence, recurrent)
+
+
+@tf.function
+def unroll(rows):
+    return two(rows)
+
+
+traces.append(unroll.get_concrete_function(tf.TensorSpec((4, 10, 8))))
 dataset = images._functions()[0].function if hasattr(images, "_functions") else None
 functions = [*traces, compiled.get_concrete_function(tf.TensorSpec((64,)))]
 if hasattr(dataset, "graph"):

@@ -21,6 +21,7 @@ from tflint_gpu.checks.pipelines import (
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.api import position_of
 from tflint_gpu.program.values import External, options_of
+from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.target import Target
@@ -131,11 +132,16 @@ class SerialFileRead(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The own time of the reading stages against what input costs; masked where TensorFlow parallelised it."""
-        stages = stages_of(finding, evidence, _READING)
+        op = finding.detail.get("op")
+        if op == "make_csv_dataset":
+            # This one call reads, parses, shuffles and batches: all of its stages are its cost.
+            stages = [stage for stage in evidence.pipelines if touches(stage.spot, finding.location)]
+        else:
+            stages = stages_of(finding, evidence, _READING)
         if not stages:
             return None
         spent = Measure("read_time", round(sum(stage.self_ms for stage in stages), 3), "ms")
-        if finding.detail.get("op") == "map" and all(stage.op == "ParallelMapV2" for stage in stages):
+        if op == "map" and all(stage.op == "ParallelMapV2" for stage in stages):
             return Judgement(Verdict.MASKED, (spent,))
         change = "parallel-map" if finding.detail.get("op") == "map" else "parallel-read"
         tried = judge_repair(change, evidence, spent)

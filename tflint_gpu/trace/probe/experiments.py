@@ -114,8 +114,11 @@ class Experiment:
             return None, None
         size = arguments.get("batch_size") or 32
         arrays = [given] + [arguments[key] for key in ("y", "sample_weight") if arguments.get(key) is not None]
-        nest = self.run.tensorflow.nest
-        return tuple(nest.map_structure(lambda array: array[:size], array) for array in arrays), -(-rows // size)
+        nest, length = self.run.tensorflow.nest, -(-rows // size)
+        parts = tuple(nest.map_structure(lambda array: array[:size], array) for array in arrays)
+        # A lone array reaches the step bare, as Keras hands it on; only several inputs stand in a tuple.
+        bare = len(parts) == 1 and not nest.is_nested(given)
+        return (parts[0] if bare else parts), length
 
     def _steps_per_execution(self, model, count):
         current = getattr(model, "_steps_per_execution", None)

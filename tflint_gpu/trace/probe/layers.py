@@ -7,6 +7,8 @@ import sys
 
 _layer_spots = {}
 _call_spots = {}
+#: Names of layers by the scope that a graph gave their ops; None where two had the same in different graphs.
+_scopes = {}
 _asked_jit = {}
 
 
@@ -23,7 +25,9 @@ def watch_layers(layer_class, is_project):
         original(self, *args, **kwargs)
         spot = _constructor_spot(self, is_project)
         if spot:
-            _layer_spots[self.name] = spot
+            # Layers of one name that two lines made (cells of recurrent layers) cannot be told apart by it.
+            known = _layer_spots.setdefault(self.name, spot)
+            _layer_spots[self.name] = spot if known == spot else None
 
     # Keras reads the constructor's signature to build a layer's config, and does not look through wrappers.
     init.__signature__ = inspect.signature(original)
@@ -37,9 +41,30 @@ def _watch_calls(layer_class, is_project):
     def call(self, *args, **kwargs):
         if self.name not in _call_spots:
             _call_spots[self.name] = _caller_spot(is_project)
-        return original(self, *args, **kwargs)
+        result = original(self, *args, **kwargs)
+        _note_scope(self.name, result)
+        return result
 
     layer_class.__call__ = call
+
+
+def _note_scope(layer, result):
+    """Remember the scope of the graph that `layer` stands in, by the name of the op that made `result`."""
+    while isinstance(result, (list, tuple)) and result:
+        result = result[0]
+    graph = getattr(result, "graph", None)
+    if graph is None or not hasattr(graph, "get_name_scope"):
+        return
+    outer = graph.get_name_scope()
+    prefix = outer + "/" if outer else ""
+    name = result.op.name
+    if not name.startswith(prefix) or "/" not in name[len(prefix) :]:
+        return
+    scope = prefix + name[len(prefix) :].partition("/")[0]
+    if re.sub(r"(_\d+)+$", "", scope.rpartition("/")[2]) != re.sub(r"(_\d+)+$", "", layer):
+        return
+    if _scopes.setdefault(scope, layer) != layer:
+        _scopes[scope] = None
 
 
 def _caller_spot(is_project):
@@ -72,10 +97,13 @@ def _constructor_spot(layer, is_project):
 def layer_of(name):
     """Return where the innermost layer in the scopes of op `name` was called, or else made; None where unknown.
 
-    Graphs number a scope that comes again, so ``dense_1`` may also be the second use of ``dense``.
+    Graphs number a scope that comes again, so ``dense_1`` may also be the second use of ``dense``: what was seen
+    when the layer was called goes before its name.
     """
-    for part in reversed(name.split("/")[:-1]):
-        for layer in (part, re.sub(r"_\d+$", "", part)):
+    parts = name.split("/")[:-1]
+    for end in range(len(parts), 0, -1):
+        part, seen = parts[end - 1], _scopes.get("/".join(parts[:end]))
+        for layer in (seen,) if seen else (part, re.sub(r"_\d+$", "", part)):
             spot = _call_spots.get(layer) or _layer_spots.get(layer)
             if spot:
                 return spot
