@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 
 @click.command(name="check", short_help="Lint files and folders; runs nothing of theirs.")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--evidence", metavar="FILE", type=click.Path(), help="Merge what a trace measured.")
+@click.option(
+    "--evidence",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(),
+    help="Merge what a trace measured; may be repeated, for several runs or hosts.",
+)
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply the other fixes too.")
 @click.option("--fix-only", is_flag=True, help="Apply fixes, and report nothing but what was done.")
@@ -47,7 +53,7 @@ if TYPE_CHECKING:
 @cache_options
 @settings_options
 @output_options
-def command(paths: tuple[str, ...], evidence: str | None, fix: bool, **flags: Any) -> int:
+def command(paths: tuple[str, ...], evidence: tuple[str, ...], fix: bool, **flags: Any) -> int:
     """Lint PATHS (default: the current folder): Python files, notebooks, and folders of them.
 
     A path of - reads one file from standard input. Needs neither TensorFlow nor a GPU.
@@ -112,12 +118,16 @@ def _show_settings(paths: tuple[str, ...], flags: dict[str, Any]) -> int:
     return 0
 
 
-def _load(path: str | None) -> Evidence | None:
-    if path is None:
+def _load(paths: tuple[str, ...]) -> Evidence | None:
+    if not paths:
         return None
     from tflint_gpu.trace.evidence import load
 
-    return load(Path(path))
+    if len(paths) == 1:
+        return load(Path(paths[0]))
+    from tflint_gpu.trace.joined import join
+
+    return join({path: load(Path(path)) for path in paths})
 
 
 def _fixes(

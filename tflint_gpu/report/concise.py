@@ -12,7 +12,7 @@ def render(report: Report) -> str:
     if report.evidence is not None:
         from tflint_gpu.report.headline import headline
 
-        lines.append(headline(report.evidence, report.findings))
+        lines += [headline(each, report.findings) for each in (report.evidence, *report.evidence.others)]
     return "".join(f"{text}\n" for text in lines)
 
 

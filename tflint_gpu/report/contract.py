@@ -37,6 +37,7 @@ def contract(report: Report) -> dict[str, Any]:
         "targets": [_target(target) for target in report.targets or (report.target,)],
         "findings": [_finding(finding, names[finding], report) for finding in report.findings],
         "trace": None if report.evidence is None else _trace(report.evidence, report),
+        "other_traces": [_trace(each, report) for each in (report.evidence.others if report.evidence else ())],
         "errors": list(map(_error, report.errors)),
         "left_out": list(map(_error, report.left_out)),
         "notes": list(report.notes),

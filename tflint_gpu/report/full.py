@@ -33,8 +33,10 @@ def render(report: Report, *, colour: bool = True) -> str:
         from tflint_gpu.report.headline import headline
         from tflint_gpu.report.traced import summary
 
-        told = headline(report.evidence, report.findings)
-        blocks.append("\n".join([_style(told, colour, bold=True), "", *summary(report.evidence)]))
+        for evidence in (report.evidence, *report.evidence.others):
+            told = headline(evidence, report.findings)
+            named = [f"run: {' '.join(evidence.command)}"] if report.evidence.others else []
+            blocks.append("\n".join([_style(told, colour, bold=True), "", *named, *summary(evidence)]))
     blocks += ["\n".join(_finding(finding, report, colour)) for finding in report.findings]
     blocks.append(_closing(report))
     return "\n\n".join(blocks) + "\n"
@@ -55,7 +57,7 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
         yield from frame(report.texts.lines(where.path, where.cell), where)
     yield from _wrapped("", finding.message)
     if finding.evidence:
-        yield from _wrapped("measured: ", "; ".join(map(measure, finding.evidence)) + _sample(report))
+        yield from _wrapped("measured: ", "; ".join(map(measure, finding.evidence)) + _sample(report, finding))
     if finding.reason:
         yield from _wrapped("not measured: ", finding.reason)
     if finding.impact and finding.impact.step_share > 0:
@@ -66,7 +68,8 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
         yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
     elif finding.unfixable:
         yield from _wrapped("no fix: ", finding.unfixable)
-    if report.evidence and (tried := report.evidence.verified(finding.code, finding.location)):
+    evidence = report.evidence_for(finding)
+    if evidence and (tried := evidence.verified(finding.code, finding.location)):
         from tflint_gpu.report.traced import outcome
 
         yield from _wrapped("tried: ", outcome(tried))
@@ -74,8 +77,9 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
         yield from _wrapped("see: ", f"{other.location}: {other.message}")
 
 
-def _sample(report: Report) -> str:
-    window = report.evidence.window if report.evidence else None
+def _sample(report: Report, finding: Finding) -> str:
+    evidence = report.evidence_for(finding)
+    window = evidence.window if evidence else None
     return f" (n = {window.steps} steps, spread {percent(window.spread)})" if window else ""
 
 

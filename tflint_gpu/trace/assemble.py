@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tflint_gpu.trace.evidence import (
@@ -23,6 +25,7 @@ from tflint_gpu.trace.evidence import (
     TracedFunction,
     Window,
 )
+from tflint_gpu.trace.follow import remember
 
 #: Kinds of step of the probe that are calls of something of the user's own.
 _OWN_STEPS = {"optimizer": "step function", "gradient": "step function"}
@@ -99,6 +102,19 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
         note=note,
         mean_ms=mean,
     )
+
+
+def lines_of(sources: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands for the lines of those files of `sources` that still have the digest stated there."""
+    found: dict[str, str] = {}
+    for path, digest in sources.items():
+        try:
+            raw = Path(path).read_bytes()
+        except OSError:
+            continue
+        if hashlib.blake2b(raw, digest_size=16).hexdigest() == digest:
+            found.update(remember(path, raw))
+    return found
 
 
 def epochs_of(report: Report) -> dict[str, float]:

@@ -13,6 +13,11 @@ from typing import Any
 
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Location
+from tflint_gpu.trace.spots import Spot as Spot
+from tflint_gpu.trace.spots import touches as touches
+from tflint_gpu.trace.tried import Losses as Losses
+from tflint_gpu.trace.tried import VerifiedFix as VerifiedFix
+from tflint_gpu.trace.tried import WhatIf as WhatIf
 from tflint_gpu.trace.usage import Copies as Copies
 from tflint_gpu.trace.usage import GpuUse, HostUse, Memory
 from tflint_gpu.trace.usage import Kernels as Kernels
@@ -61,16 +66,6 @@ class Environment:
     cpus: int | None = None
     cuda_build: bool | None = None
     device: Device = field(default_factory=lambda: Device("unknown", "cpu", traced=False))
-
-
-@dataclass(frozen=True)
-class Spot:
-    """A line of the user's source; `path` relative to the folder the trace was started in."""
-
-    path: str
-    line: int
-    cell: int | None = None
-    function: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,73 +226,6 @@ class GraphLoop:
 
 
 @dataclass(frozen=True)
-class WhatIf:
-    """One change against the baseline of the same run.
-
-    `change` is ``cached-batch``, ``batch-x2``, ``xla``, ``steps-per-execution-8`` … Both times are per step of the
-    original size (a doubled batch counts as two). `speedup` is baseline over changed, in samples per second,
-    `low`/`high` bound it at 95 %, `spread` is half that interval over it. It is a gain only when `low` > 1.
-    """
-
-    change: str
-    step_ms: float
-    baseline_ms: float
-    speedup: float
-    repeats: int
-    spread: float
-    low: float
-    high: float
-    note: str = ""
-
-    @property
-    def gain(self) -> bool:
-        """Whether the whole interval lies above no change."""
-        return self.low > 1.0
-
-    @property
-    def saved_share(self) -> float:
-        """The share of step time that the change gives back, 0 where it is no gain."""
-        return max(0.0, 1.0 - 1.0 / self.speedup) if self.gain else 0.0
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The losses after the first steps, of the program as it is and of the fixed one; means over the runs of each.
-
-    `difference` is the largest between the two over the loss, `noise` the largest between runs of one program;
-    they agree where the difference is within the noise, or within what rounding may do.
-    """
-
-    steps: tuple[int, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-    difference: float
-    noise: float
-    agree: bool
-
-
-@dataclass(frozen=True)
-class VerifiedFix:
-    """The fixes of one rule, tried on a copy of the program: `result` has the times, None where `note` says why.
-
-    `spots` are the places that were fixed. `losses` is None where no step handed out a loss.
-    """
-
-    code: str
-    name: str
-    safety: str
-    spots: tuple[Spot, ...]
-    result: WhatIf | None = None
-    losses: Losses | None = None
-    note: str = ""
-
-    @property
-    def helpful(self) -> bool:
-        """Whether the fixed program is faster, beyond the noise."""
-        return self.result is not None and self.result.gain
-
-
-@dataclass(frozen=True)
 class Evidence:
     """What one trace measured."""
 
@@ -310,6 +238,8 @@ class Evidence:
     steps: tuple[Step, ...] = ()
     #: blake2b-128 hex of every project file that the run loaded, by relative path.
     sources: dict[str, str] = field(default_factory=dict)
+    #: What stands for the lines of these files, by which they are found again after an edit (`trace/follow.py`).
+    lines: dict[str, str] = field(default_factory=dict)
     #: Lines that ran, by relative path (notebooks: by ``path#cell``); empty where it could not be recorded.
     executed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     pipelines: tuple[PipelineStage, ...] = ()
@@ -333,6 +263,8 @@ class Evidence:
     notes: tuple[str, ...] = ()
     #: Free facts that a judge may want: ``mixed_precision``, ``jit`` of the step, ``parameters`` of the model …
     facts: dict[str, Any] = field(default_factory=dict)
+    #: Evidence of further runs, each of which judges for itself.
+    others: tuple[Evidence, ...] = ()
 
     @property
     def step_ms(self) -> float | None:
@@ -383,16 +315,6 @@ class Evidence:
         return any(location.line <= line <= location.end_line for line in lines)
 
 
-def touches(spot: Spot | None, location: Location) -> bool:
-    """Say whether `spot` lies on the lines of `location`."""
-    return (
-        spot is not None
-        and spot.path == location.path
-        and spot.cell == location.cell
-        and location.line <= spot.line <= location.end_line
-    )
-
-
 def save(evidence: Evidence, path: Path) -> None:
     """Write `evidence` as JSON; a reader never sees half a file. Raises `UserError` where it cannot be written."""
     import msgspec
@@ -419,11 +341,21 @@ def load(path: Path) -> Evidence:
     except OSError as problem:
         raise UserError(f"{path}: cannot read the evidence: {problem.strerror}") from None
     try:
-        evidence = msgspec.json.decode(raw, type=Evidence)
+        # The version first: a file of another one need not fit today's types.
+        version = msgspec.json.decode(raw, type=_Version).schema
+        evidence = msgspec.json.decode(raw, type=Evidence) if version == SCHEMA else None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise UserError(
             f"{path}: not an evidence file of tflint-gpu ({problem}); run `tflint-gpu trace` again"
         ) from None
-    if evidence.schema != SCHEMA:
-        raise UserError(f"{path}: evidence of schema {evidence.schema}, this version reads {SCHEMA}; trace again")
+    if evidence is None:
+        remedy = "trace again" if version < SCHEMA else "update tflint-gpu here, or trace with this version"
+        raise UserError(f"{path}: evidence of schema {version}, and this version reads {SCHEMA}; {remedy}")
     return evidence
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What every evidence file has, whatever else is in it."""
+
+    schema: int

@@ -236,6 +236,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         facts["own_step_ms"] = own
     placed, loops = _placements(reports, profile, bool(facts.get("keras_auto_jit")))
     script = job.script
+    sources = {**first["sources"], **best["sources"]}
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(
         schema=SCHEMA,
@@ -245,7 +246,8 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         environment=assemble.environment_of(best, profile.device if profile else None),
         window=window,
         steps=assemble.per_step(profile.steps, best["steps_per_execution"]) if profile else (),
-        sources={**first["sources"], **best["sources"]},
+        sources=sources,
+        lines=assemble.lines_of(sources),
         executed={path: tuple(lines) for path, lines in first["executed"].items()},
         pipelines=locate_stages(profile.stages, [*best["chains"], *first["chains"]]) if profile else (),
         python_input=assemble.inputs_of(best) or assemble.inputs_of(first),
