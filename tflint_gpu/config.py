@@ -65,7 +65,8 @@ class Settings:
 
     `fail_on` is None for ``never``. `rules` holds the options of single rules, `severity` their loudness, both by
     the reference that the user wrote. `fixable` and its kin say of which rules the fixes are offered and made.
-    `origin` is the file that was read, None where there was none.
+    `traced` is no setting but a fact: the versions of TensorFlow and Keras that a traced run used. `origin` is
+    the file that was read, None where there was none.
     """
 
     select: tuple[str, ...] = (ALL,)
@@ -83,6 +84,7 @@ class Settings:
     extend_fixable: tuple[str, ...] = ()
     rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pedantic: bool = False
+    traced: tuple[str, str | None] | None = None
     origin: Path | None = None
 
     def enables(self, page: Page) -> bool:

@@ -315,6 +315,17 @@ def test_evidence_is_merged(check: Check, tmp_path: Path) -> None:
     assert "eager.py has changed since the trace" in changed[2]
 
 
+def test_evidence_of_several_runs_is_merged(check: Check, tmp_path: Path) -> None:
+    evidence(tmp_path / "one.json", executed=(1,))
+    evidence(tmp_path / "two.json", executed=tuple(range(1, 10)))
+    both = ("--evidence", "one.json", "--evidence", "two.json")
+    assert "[unmeasured]" in check(*TWO, *both, "eager.py", eager=EAGER)[1]
+    _, told, _ = check(*TWO, *both, "--output-format", "json", "eager.py", eager=EAGER)
+    assert len(json.loads(told)["other_traces"]) == 1
+    status, _, err = check(*TWO, "--evidence", "one.json", "--evidence", "none.json", "eager.py", eager=EAGER)
+    assert (status, "none.json: cannot read the evidence" in err) == (2, True)
+
+
 def test_what_only_a_trace_shows_is_silenced_by_comments_too(
     check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.trace.conftest import SCRIPTS
 from tflint_gpu.cli import invoke
+from tflint_gpu.cli.options import FORMATS
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,15 +110,64 @@ def test_a_script_that_never_trains(tmp_path: Path) -> None:
 def test_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "slow_input.py").write_text((SCRIPTS / "slow_input.py").read_text())
-    status = invoke(["trace", "--what-if", "none", "--output-format", "json", "--isolated", "slow_input.py"])
-    told = json.loads(capsys.readouterr().out)
+    reports = [f"--output={form}:{form}.out" for form in FORMATS]
+    status = invoke(
+        ["trace", "--what-if", "none", "--output-format", "json", "--isolated", *reports, "slow_input.py"]
+    )
+    printed = capsys.readouterr().out
+    told = json.loads(printed)
     assert status in (0, 1)
     assert told["trace"]["steps"]
     verdicts = {(finding["name"], finding["verdict"]) for finding in told["findings"]}
     assert ("python-op-in-map", "confirmed") in verdicts
     assert (tmp_path / ".tflint-gpu" / "evidence.json").exists()
     assert (tmp_path / ".tflint-gpu" / ".gitignore").read_text() == "*\n"
-    assert invoke(["check", "--evidence", ".tflint-gpu/evidence.json", "--isolated", "slow_input.py"]) == status
+    assert told["target"]["from"] == "traced run"
+    for form in FORMATS:
+        elsewhere = without_tensorflow(tmp_path, "--output-format", form, "--no-color")
+        assert elsewhere.returncode == status
+        assert elsewhere.stdout == (tmp_path / f"{form}.out").read_text(), form
+    moved = tmp_path / "slow_input.py"
+    moved.write_text("# a licence\n\n" + moved.read_text())
+    now = json.loads(without_tensorflow(tmp_path, "--output-format", "json").stdout)
+    places = {(each["name"], each["verdict"], each["line"]) for each in told["findings"]}
+    assert {(name, verdict, line + 2) for name, verdict, line in places} == {
+        (each["name"], each["verdict"], each["line"]) for each in now["findings"]
+    }
+    moved.write_text(moved.read_text().replace("numpy_function(", "py_function("))
+    changed = without_tensorflow(tmp_path, "--output-format", "json")
+    assert "slow_input.py has changed since the trace" in changed.stderr
+    verdicts = {(each["name"], each["verdict"]) for each in json.loads(changed.stdout)["findings"]}
+    assert ("python-op-in-map", "unmeasured") in verdicts
+
+
+#: Hides TensorFlow and Keras from an interpreter, as where neither is installed.
+HIDING = """
+import importlib.abc, importlib.metadata, sys
+
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tensorflow", "keras"):
+            raise ImportError(name)
+
+def version(name, real=importlib.metadata.version):
+    if name.startswith(("tensorflow", "keras")):
+        raise importlib.metadata.PackageNotFoundError(name)
+    return real(name)
+
+sys.meta_path.insert(0, Hidden())
+importlib.metadata.version = version
+"""
+
+
+def without_tensorflow(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Check ``slow_input.py`` with its evidence by an interpreter that finds no TensorFlow."""
+    (folder / "hiding").mkdir(exist_ok=True)
+    (folder / "hiding" / "sitecustomize.py").write_text(HIDING)
+    environment = {"PYTHONPATH": f"{folder / 'hiding'}:{ROOT}", "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    evidence = ("--evidence", ".tflint-gpu/evidence.json", "--isolated")
+    command = [sys.executable, "-m", "tflint_gpu", "check", *evidence, *options, "slow_input.py"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.trace

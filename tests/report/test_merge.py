@@ -13,7 +13,8 @@ from tflint_gpu.checks.pages import Page
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 from tflint_gpu.program.target import Target
 from tflint_gpu.report import Report, Texts, merge
-from tflint_gpu.trace.evidence import Evidence
+from tflint_gpu.trace.evidence import Evidence, Spot
+from tflint_gpu.trace.follow import remember
 
 Make = Callable[..., Finding]
 
@@ -230,3 +231,94 @@ def test_what_is_observed_at_a_call_does_not_repeat_what_stands_at_its_function(
     seen = replace(finding("TFG101", ("train.py", 31)), related=(Related(known.location, "it stands here"),))
     report = merged([known], [check(seen=(seen,))], evidence(), texts)
     assert [item.location.line for item in report.findings] == [11]
+
+
+def remembered(texts: Texts, **parts: object) -> Evidence:
+    """Evidence that knows the lines of ``train.py`` and ``data.py``."""
+    seen = evidence(texts, **parts)
+    lines: dict[str, str] = {}
+    for path in ("train.py", "data.py"):
+        lines |= remember(path, texts.raw(path) or b"")
+    return replace(seen, lines=lines)
+
+
+def edit(texts: Texts, path: str, old: str, new: str) -> Texts:
+    """Edit a file, and return texts that see it."""
+    file = texts.root / path
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return Texts(texts.root)
+
+
+def test_verdicts_and_observations_follow_lines_that_moved(finding: Make, check: Callable, texts: Texts) -> None:
+    before = remembered(texts)
+    later = edit(texts, "train.py", "", "# new\n\n")
+    observed = finding("TFG501", ("train.py", 19))
+    checks = [check(judgement=CONFIRMED), check("TFG501", seen=(observed,))]
+    report = merged([finding("TFG101", ("train.py", 13))], checks, before, later)
+    assert {item.verdict for item in report.findings} == {Verdict.CONFIRMED, Verdict.OBSERVED}
+    assert report.notes == ()
+    assert report.evidence is not None
+    assert report.evidence.window is not None
+    assert report.evidence.window.spot == Spot("train.py", 20)
+
+
+def test_where_code_changed_only_standing_lines_keep_their_verdict(
+    finding: Make, check: Callable, texts: Texts
+) -> None:
+    before = remembered(texts)
+    line = texts.lines("train.py")[16]
+    later = edit(texts, "train.py", line, line + "  + 0")
+    observed = finding("TFG501", ("train.py", 18))
+    checks = [check(judgement=CONFIRMED), check("TFG501", seen=(observed,))]
+    items = [finding("TFG101", ("train.py", 11)), finding("TFG101", ("train.py", 17))]
+    related = replace(
+        items[0], location=Location("train.py", 12), related=(Related(Location("train.py", 17), "x"),)
+    )
+    report = merged([*items, related], checks, before, later)
+    verdicts = {item.location.line: item.verdict for item in report.findings}
+    assert verdicts == {11: Verdict.CONFIRMED, 17: Verdict.UNMEASURED, 12: Verdict.UNMEASURED}
+    assert report.notes == (
+        "train.py has changed since the trace: verdicts stand where its lines do, the rest is unmeasured",
+    )
+
+
+def test_of_several_runs_the_verdict_that_says_most_stands(finding: Make, check: Callable, texts: Texts) -> None:
+    class Reader(Scripted):
+        """Judges by what the evidence itself says."""
+
+        def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+            share = evidence.facts["share"]
+            return share and Judgement(Verdict(share[0]), (), Impact(share[1], "x") if share[1] else None)
+
+    def run(*share: object) -> Evidence:
+        return evidence(texts, facts={"share": share})
+
+    rule = Reader(check().page, Severity.WARNING, {})
+    item = finding("TFG101", ("train.py", 11))
+    runs = [run("refuted", None), run("confirmed", 0.2), run("confirmed", 0.4), run("minor", None)]
+    report = merged([item], [rule], replace(runs[0], others=tuple(runs[1:])), texts)
+    (kept,) = report.findings
+    assert kept.verdict is Verdict.CONFIRMED
+    assert kept.impact == Impact(0.4, "x")
+    assert report.evidence_for(kept) == runs[2]
+    assert report.evidence is not None
+    assert len(report.evidence.others) == 3
+
+
+def test_what_one_run_never_reached_another_may_have_measured(
+    finding: Make, check: Callable, texts: Texts
+) -> None:
+    item = finding("TFG101", ("train.py", 11))
+    without = evidence(texts, executed={"train.py": (1,)})
+    report = merged([item], [check(judgement=CONFIRMED)], replace(without, others=(evidence(texts),)), texts)
+    assert report.findings[0].verdict is Verdict.CONFIRMED
+    neither = merged([item], [check()], replace(without, others=(evidence(texts),)), texts)
+    assert neither.findings[0].verdict is Verdict.UNMEASURED
+
+
+def test_two_runs_observe_one_thing_once(finding: Make, check: Callable, texts: Texts) -> None:
+    seen = check("TFG501", seen=(finding("TFG501", ("train.py", 17)),))
+    report = merged([], [seen], replace(evidence(texts), others=(evidence(texts),)), texts)
+    assert [item.verdict for item in report.findings] == [Verdict.OBSERVED]

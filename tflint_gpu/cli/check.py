@@ -20,7 +20,7 @@ from tflint_gpu.cli.options import (
     settings_from,
     settings_options,
 )
-from tflint_gpu.cli.run import LintResult, Means, assemble, lint, relinter, report
+from tflint_gpu.cli.run import LintResult, Means, assemble, in_light_of, lint, relinter, report
 from tflint_gpu.source.discovery import absolute_path, discover, source_file
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def command(paths: tuple[str, ...], evidence: tuple[str, ...], fix: bool, **flag
             click.echo(f"error: {error}", err=True)
         return 2 if unlisted else 0
     measured = _load(evidence)
+    settings = in_light_of(settings, measured)
     if not files:
         click.echo("note: no Python file or notebook to check", err=True)
     # Evidence is judged by more than what a cache or another process can hand over.

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from tflint_gpu.report.merge import Report
     from tflint_gpu.trace.evidence import Evidence
 
-__all__ = ["LintResult", "Means", "Output", "assemble", "counts", "exit_status", "lint", "relinter", "report"]
+__all__ = [
+    "LintResult",
+    "Means",
+    "Output",
+    "assemble",
+    "counts",
+    "exit_status",
+    "in_light_of",
+    "lint",
+    "relinter",
+    "report",
+]
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,14 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
             *_on_suppressions(result, settings),
         ),
     )
+
+
+def in_light_of(settings: Settings, evidence: Evidence | None) -> Settings:
+    """Return `settings` for code that was traced: where nothing states a version, that of the run holds."""
+    used = evidence.environment if evidence is not None else None
+    if used is None or used.tensorflow is None:
+        return settings
+    return replace(settings, traced=(used.tensorflow, used.keras))
 
 
 def _on_targets(targets: Sequence[Target], files: int) -> Iterator[str]:

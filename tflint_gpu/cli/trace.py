@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
-from tflint_gpu.cli.run import LintResult, lint, report
+from tflint_gpu.cli.run import LintResult, in_light_of, lint, report
 from tflint_gpu.config import ALL, known_rules
 from tflint_gpu.errors import UserError
 from tflint_gpu.source.discovery import absolute_path, source_file
@@ -117,6 +117,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
         hide(where.parent)
         evidence = trace_script(job, _tell, live=Live(sys.stderr))
         save(evidence, where)
+        settings = in_light_of(settings, evidence)
         result = _lint([str(script.path), *evidence.sources], settings)
         if asked:
             from tflint_gpu.cli.verify import with_verified_fixes

@@ -40,7 +40,7 @@ _TF_KERAS = re.compile(r"^\s*(?:import|from)\s+tf_keras\b", re.MULTILINE)
 class Target:
     """TensorFlow and Keras versions as (major, minor), the Keras backend, and where they were learnt.
 
-    `source` is ``setting``, a file's path, ``installed`` or ``newest known``.
+    `source` is ``setting``, a file's path, ``traced run``, ``installed`` or ``newest known``.
     """
 
     tensorflow: tuple[int, int] = NEWEST[0]
@@ -61,6 +61,11 @@ class Target:
 
         table = table_version(self.tensorflow)
         return "" if release_of(table) == self.tensorflow else table
+
+    @property
+    def stated(self) -> bool:
+        """Whether the project itself says which version it is meant for; else it is what happens to be there."""
+        return self.source not in ("traced run", "installed", "newest known")
 
     @property
     def legacy_keras(self) -> bool:
@@ -88,8 +93,8 @@ def find_target(
 ) -> tuple[Target, list[Requirement]]:
     """Return what the files at `paths` are meant for, and the requirement lines that say so.
 
-    In order: the setting, the project's own requirement and lock files, the installed TensorFlow (its
-    metadata, not an import), else the newest known.
+    In order: the setting, the project's own requirement and lock files, what a traced run used, the installed
+    TensorFlow (its metadata, not an import), else the newest known.
     """
     paths = list(paths)
     texts = [sources[path].text for path in paths]
@@ -150,6 +155,10 @@ def _versions(
         pinned = newest_of(requirement.specifier, [(1, 15), *((2, minor) for minor in range(NEWEST[0][1] + 1))])
         if pinned is not None:
             return pinned, _keras_pinned(requirements) or _keras_of(pinned), requirement.location.path
+    if settings.traced:
+        ran, keras = (_major_minor(text) for text in settings.traced)
+        if ran is not None:
+            return ran, keras or _keras_of(ran), "traced run"
     installed = _installed("tensorflow")
     if installed is not None:
         return (
@@ -182,6 +191,11 @@ def _on_linux(marker: str) -> bool:
         return Marker(marker).evaluate({**linux, "extra": ""})
     except (InvalidMarker, UndefinedEnvironmentName):
         return True
+
+
+def _major_minor(version: str | None) -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", version or "")
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _keras_of(tensorflow: tuple[int, int]) -> tuple[int, int]:

@@ -138,15 +138,10 @@ class Court:
             sentence = "run the check in the folder where the trace was started"
             return [f"the evidence is of files that are not here ({some}): {sentence}"]
         edited = sorted(path for path, edit in self.edits.items() if not edit.only_moved)
+        changed = "has changed since the trace"
         return [
-            *(
-                f"{path} has changed since the trace: verdicts stand where its lines do; trace again"
-                for path in edited
-            ),
-            *(
-                f"{path} has changed since the trace, so its findings are unmeasured: trace again"
-                for path in sorted(self.stale)
-            ),
+            *(f"{path} {changed}: verdicts stand where its lines do, the rest is unmeasured" for path in edited),
+            *(f"{path} {changed}, so its findings are unmeasured: trace again" for path in sorted(self.stale)),
         ]
 
 

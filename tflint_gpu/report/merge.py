@@ -49,8 +49,7 @@ class Report:
     """Everything a renderer needs: findings in order, with what surrounds them.
 
     `errors` are files that were not checked, `left_out` parts of files; `target` is that of the first project, and
-    `targets` has those of all.
-    `by` says which evidence the verdict of a finding is from, where there is some.
+    `targets` has those of all. `by` says which evidence a finding was judged by.
     """
 
     findings: tuple[Finding, ...]

@@ -27,6 +27,9 @@ from tflint_gpu.trace.usage import straggler as straggler
 #: Raised when the meaning of a field changes; new fields alone do not.
 SCHEMA = 1
 
+#: What an evidence file may hold, for other programs.
+SCHEMA_FILE = Path(__file__).with_name("evidence.schema.json")
+
 #: The parts of a step, in order of precedence where they overlap: the first one wins.
 BUCKETS = (
     "device_compute",

@@ -111,7 +111,7 @@ class LegacyInputApi(Check):
     def _arguments(self, program: Program, target: Target) -> Iterator[Finding]:
         if target.legacy_keras:
             return
-        known = target.source not in ("newest known", "installed")
+        known = target.stated
         for call in program.calls_to("keras.Model.fit", "keras.Model.evaluate", "keras.Model.predict"):
             method = call.callee.rpartition(".")[2]
             given = next((name for name in WORKERS if name in call.kwargs), None)

@@ -100,7 +100,7 @@ class PydatasetFewWorkers(Check):
                 yield self._argument(fit, _NO_USE, given, Severity.INFO, run)
                 return
             # Where no version is named, code that says workers to fit is most likely meant for Keras 2.
-            known = target.source not in ("newest known", "installed")
+            known = target.stated
             yield self._argument(fit, _GONE, given, Severity.WARNING if known else Severity.INFO, run)
 
     def _argument(self, fit: Call, message: str, argument: str, severity: Severity, run: TrainingRun) -> Finding:
