@@ -85,6 +85,25 @@ def test_a_driver_that_does_not_serve_is_told_in_a_sentence(driver: Path, mode: 
     assert found["gpu_util"] is None
 
 
+def test_counters_that_a_gpu_does_not_have_are_unknown_and_said(driver: Path):
+    found = sampled(driver, "mute")
+    assert found["count"] > 2
+    missing = ("gpu_util", "power_w", "power_limit_w", "sm_clock_mhz", "pcie_in_bytes_s", "pcie_out_bytes_s")
+    assert [found[name] for name in missing] == [None] * len(missing)
+    assert found["memory_used_bytes"] == 400
+    assert "does not tell it" in str(found["note"])
+
+
+def test_a_gpu_that_is_lost_before_or_during_the_run_is_said(driver: Path):
+    before = sampled(driver, "lost")
+    assert (before["count"], before["gpu_util"]) == (0, None)
+    assert "A GPU is lost" in str(before["note"])
+    during = sampled(driver, "losing")
+    assert during["count"] > 2
+    assert during["gpu_util"] == pytest.approx(0.25)
+    assert "A GPU is lost" in str(during["note"])
+
+
 def test_no_driver_at_all(tmp_path: Path):
     if shutil.which("nvidia-smi"):
         pytest.skip("this machine has a driver")

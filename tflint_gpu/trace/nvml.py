@@ -51,6 +51,7 @@ class Nvml:
 
     def __init__(self, library: Any) -> None:
         self._nvml = library
+        self._refusals: set[int] = set()
         self.driver = _text(self._ask(lambda: library.nvmlSystemGetDriverVersion()) or "unknown")
 
     def gpus(self) -> list[Gpu]:
@@ -102,8 +103,15 @@ class Nvml:
     def _ask(self, question: Callable[[], _Answer]) -> _Answer | None:
         try:
             return question()
-        except self._nvml.NVMLError:
+        except self._nvml.NVMLError as problem:
+            self._refusals.add(problem.value)
             return None
+
+    @property
+    def lost(self) -> bool:
+        """Whether a GPU stopped answering: it fell off the bus, or needs a reset."""
+        gone = (self._nvml.NVML_ERROR_GPU_IS_LOST, getattr(self._nvml, "NVML_ERROR_RESET_REQUIRED", None))
+        return any(code in self._refusals for code in gone)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +22,7 @@ from tflint_gpu.trace.nvml import THROTTLES, Gpu, Nvml, Reading, open_nvml
 #: A reason for lowered clocks counts when it held in this share of the samples.
 _OFTEN = 0.1
 _STAT = Path("/proc/stat")
+_LOST = "A GPU is lost: the driver gets no answer from it any more; reset it or reboot (see dmesg)."
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Sampler:
         self._gpus: Sequence[Gpu] = ()
         self._ours: set[int] = set()
         self._note = ""
+        self._lost = False
 
     def __enter__(self) -> Sampler:
         self._thread.start()
@@ -66,7 +68,8 @@ class Sampler:
         ticks = [tick for tick in self._ticks if (start or 0) <= tick.at <= (end or tick.at)]
         if not ticks and start is not None:
             ticks = [tick for tick in self._ticks if tick.at <= start][-1:]
-        return _summary(ticks, self._gpus, self._ours, self._note)
+        found = _summary(ticks, self._gpus, self._ours, self._note)
+        return replace(found, note=_LOST) if self._lost else found
 
     def _run(self) -> None:
         with open_nvml() as nvml:
@@ -80,6 +83,7 @@ class Sampler:
                 self._tick(sampled)
                 due = max(due + self._interval, time.monotonic())
                 self._stop.wait(due - time.monotonic())
+            self._lost = sampled is not None and sampled.lost
 
     def _tick(self, nvml: Nvml | None) -> None:
         readings = tuple(nvml.read(gpu) for gpu in self._gpus) if nvml else ()
@@ -88,11 +92,12 @@ class Sampler:
 
 
 def _limits(gpus: Sequence[Gpu]) -> str:
+    """Say in a sentence why counters may be missing, for a reader who finds none."""
     if not gpus:
         return "No GPU counters: the driver lists no GPU."
     if any(gpu.mig for gpu in gpus):
         return "A GPU is cut into MIG instances: NVML tells no utilization of those."
-    return ""
+    return "No utilization: NVML does not tell it of this GPU."
 
 
 def _summary(ticks: Sequence[Tick], gpus: Sequence[Gpu], ours: set[int], note: str) -> Samples:
