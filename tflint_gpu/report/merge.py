@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Location, Verdict
-from tflint_gpu.report.court import Court
 from tflint_gpu.report.texts import Texts
 from tflint_gpu.source.files import Error
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from tflint_gpu.checks.check import Check
     from tflint_gpu.checks.pages import Page
     from tflint_gpu.program.target import Target
+    from tflint_gpu.report.court import Court
     from tflint_gpu.trace.evidence import Evidence
 
 #: Which verdicts come first among findings of one impact and one severity.
@@ -95,9 +95,11 @@ def merge(
     kept = _unique(findings)
     problems = list(errors)
     notes: list[str] = []
-    courts = [Court(checks, each, texts) for each in ((evidence, *evidence.others) if evidence else ())]
     by: dict[Key, Evidence] = {}
-    if courts:
+    if evidence is not None:
+        from tflint_gpu.report.court import Court
+
+        courts = [Court(checks, each, texts) for each in (evidence, *evidence.others)]
         kept, by = _judged(kept, courts)
         problems += dict.fromkeys(problem for court in courts for problem in court.failures)
         notes += dict.fromkeys(note for court in courts for note in court.notes())
