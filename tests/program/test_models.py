@@ -155,3 +155,24 @@ def test_the_ends_of_a_network_are_symbolic(read: Read, end: str) -> None:
     (call,) = read({"train.py": text}, head=False).calls_to("tf.nn.relu")
 
     assert call.context.region == "model"
+
+
+@pytest.mark.parametrize(
+    ("made", "model"),
+    [
+        ("keras_hub.models.BertTextClassifier.from_preset('b', num_classes=2)", True),
+        ("keras_hub.models.BertTextClassifier(backbone, 2)", True),
+        ("keras_nlp.models.BertClassifier.from_preset('b', num_classes=2)", True),
+        ("keras_cv.models.YOLOV8Detector(num_classes=2)", True),
+        ("keras_hub.models.BertTextClassifierPreprocessor.from_preset('b')", False),
+        ("keras_hub.models.BertTokenizer.from_preset('b')", False),
+        ("keras_hub.models.BertPreprocessor(tokenizer)", False),
+        ("keras_hub.layers.ImageConverter.from_preset('b')", False),
+    ],
+)
+def test_models_of_keras_hubs(read: Read, made: str, model: bool) -> None:
+    module = made.partition(".")[0]
+    program = read({"train.py": f"import {module}\nmade = {made}\n"})
+
+    names = [found.call.callee for found in program.models if found.call is not None]
+    assert (made.partition("(")[0] in names) is model

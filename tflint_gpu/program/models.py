@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
     from tflint_gpu.program.state import Site, State
 
+#: Where add-ons of Keras keep their models, and what else lies there.
+_HUBS = ("keras_hub.models.", "keras_nlp.models.", "keras_cv.models.")
+_NO_MODELS = ("Preprocessor", "Tokenizer", "Converter", "Sampler", "Config", "LabelEncoder", "Layer")
 _LOADERS = frozenset(
     [
         "keras.models.load_model",
@@ -55,11 +58,19 @@ def known(machine: Machine, state: State, name: str, site: Site) -> Value | None
     last = name.rpartition(".")[2]
     if name.startswith("keras.applications.") and last[:1].isupper():
         return _new_model(machine, "application", machine.record(name, site, state))
-    if name in _LOADERS or name.endswith(".from_preset"):
+    if name in _LOADERS or _is_hub_model(name):
         return _new_model(machine, "loaded", machine.record(name, site, state))
     if name.startswith("keras.layers."):
         return _layer(machine, state, name, last, site)
     return None
+
+
+def _is_hub_model(name: str) -> bool:
+    """Say whether `name` makes a model of KerasHub, KerasNLP or KerasCV: its class, or one of its presets."""
+    owner, _, last = name.rpartition(".")
+    made = owner if last == "from_preset" else name
+    known = last == "from_preset" or name.startswith(_HUBS)
+    return known and made.rpartition(".")[2][:1].isupper() and not made.endswith(_NO_MODELS)
 
 
 def _new_model(machine: Machine, kind: str, noted: Call) -> Model:
