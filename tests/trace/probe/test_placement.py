@@ -56,7 +56,7 @@ def test_strings_python_and_explicit_devices_are_told_apart(report: dict[str, An
 
 
 def test_a_loop_of_the_graph_is_one_record_with_its_gradient(report: dict[str, Any]) -> None:
-    found = at(report, "a loop")["While"]
+    found = at(report, "a loop")["StatelessWhile"]
     assert found["count"] == 2
     assert found["body"] >= 1
     assert (found["device"], found["in_step"]) == (None, True)
