@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,3 +93,56 @@ def test_a_loop_that_does_something_else_between_steps(loop: Planted) -> None:
     evidence, _, _, true = loop
     assert true["host"] > 0.4
     assert evidence.share("host") == pytest.approx(true["host"], abs=POINTS)
+
+
+def findings(
+    evidence: Evidence, folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> list[dict[str, Any]]:
+    """Return what a check of the script with `evidence` reports."""
+    save(evidence, folder / "evidence.json")
+    invoke(["check", name, "--evidence", "evidence.json", "--output-format", "json"])
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["findings"]
+    return found
+
+
+def test_validation_counts_and_what_is_muted_says_so(
+    traced: Tracing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence, folder, plain, _ = planted(traced, "planted_epochs.py", tmp_path)
+    monkeypatch.chdir(folder)
+    found = {each["name"]: each for each in findings(evidence, folder, "planted_epochs.py", capsys)}
+    validation = found["validation-overhead"]
+    assert validation["verdict"] == "confirmed"
+    assert plain["validation"] > 0.3
+    assert validation["impact"]["step_share"] == pytest.approx(plain["validation"], abs=2 * POINTS)
+    saving = found["per-batch-callback-work"]
+    assert saving["verdict"] == "unmeasured"
+    assert "ModelCheckpoint" in saving["reason"]
+
+
+def test_loops_in_the_graph_and_shapes_that_change(
+    traced: Tracing, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence, folder = traced("planted_graph.py")
+    monkeypatch.chdir(folder)
+    lines = (folder / "planted_graph.py").read_text().splitlines()
+    found = {each["name"]: each for each in findings(evidence, folder, "planted_graph.py", capsys)}
+    loop, traces = found["map-fn-in-step"], found["function-retracing"]
+    assert loop["verdict"] == "confirmed"
+    assert lines[loop["line"] - 1].endswith("# the loop")
+    assert traces["verdict"] == "observed"
+    assert lines[traces["line"] - 1].endswith("# the call")
+    assert "shape of argument 2 changed" in traces["message"]
+
+
+def test_nothing_is_confirmed_on_a_sound_program(
+    traced: Tracing, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence, folder = traced("sound.py")
+    monkeypatch.chdir(folder)
+    loud = [
+        each["name"]
+        for each in findings(evidence, folder, "sound.py", capsys)
+        if each["verdict"] in ("confirmed", "observed") and each["severity"] in ("warning", "error")
+    ]
+    assert loud == []
