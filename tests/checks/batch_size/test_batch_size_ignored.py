@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from tests.checks.conftest import Analyse, line_of
-from tflint_gpu.findings import Finding, Severity
+from tests.checks.conftest import Analyse, evidence_of, line_of
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.trace.evidence import Spot
 
 PROGRAM = """
 import sys
@@ -75,3 +80,19 @@ def test_message_tells_the_batch_in_force_and_points_at_the_argument(analyse: An
     assert "64 in force" in finding.message
     assert finding.location.line == line_of(PROGRAM + rest, "batch_size=256")
     assert finding.related[0].location.line == line_of(PROGRAM, r"\.batch\(64\)")
+
+
+def test_judged_by_the_rows_of_the_steps(analyse: Analyse, rule: Callable[[str], Check]) -> None:
+    rest = "model.fit(\n    ds,\n    batch_size=256,\n)"
+    (finding,) = found(analyse, rest)
+    line = line_of(PROGRAM + rest, r"model\.fit\(\n")
+
+    def judged(rows: int | None, at: int = line) -> Verdict | None:
+        seen = evidence_of()
+        assert seen.window is not None
+        window = replace(seen.window, spot=Spot("train.py", at), batch_size=rows)
+        judgement = rule("batch-size-ignored").judge(finding, replace(seen, window=window))
+        return judgement.verdict if judgement else None
+
+    assert (judged(64), judged(256)) == (Verdict.CONFIRMED, Verdict.REFUTED)
+    assert (judged(None), judged(64, at=line + 40)) == (None, None)

@@ -8,7 +8,7 @@ from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, nam
 from tests.checks.snippets import COMPILED_STEP, FIT, SETUP, STEP
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
-from tflint_gpu.trace.evidence import Placement, Spot
+from tflint_gpu.trace.evidence import Eager, Placement, Spot
 
 RULE = "debug-instrumentation-on"
 LOOP = "for x, y in ds:\n    train_step(x, y)\n"
@@ -94,3 +94,13 @@ def test_judged_by_the_time_of_its_ops(rule: Callable[[str], Check], ms: float, 
     assert judged is not None
     assert judged.verdict is verdict
     assert check.judge(finding_at(check, 8), evidence_of(placements=(placed,))) is None
+
+
+def test_of_the_placement_log_the_lines_are_counted(analyse: Analyse, rule: Callable[[str], Check]) -> None:
+    text = SETUP + "tf.debugging.set_log_device_placement(True)\n" + FIT
+    (found,) = named(analyse(text), RULE)
+    judged = rule(RULE).judge(found, evidence_of(eager=Eager(42.0, 0.3)))
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert [(each.metric, each.value) for each in judged.measures] == [("log_lines_per_step", 42.0)]
+    assert rule(RULE).judge(found, evidence_of()) is None

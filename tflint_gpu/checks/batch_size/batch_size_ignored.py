@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.checks.check import Check
+from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import is_python_input
 from tflint_gpu.checks.pipelines import batch_in_force
-from tflint_gpu.findings import Finding, Location, Related
+from tflint_gpu.findings import Finding, Location, Measure, Related, Verdict
 from tflint_gpu.program.values import Const, Dataset, Parameter, Unknown, Value, constant, options_of
+from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program
+    from tflint_gpu.trace.evidence import Evidence
 
 _CALLS = {
     "keras.Model.fit": ("x", "batch_size"),
@@ -52,7 +54,20 @@ class BatchSizeIgnored(Check):
             "Small batches leave the GPU idle: set it where the batches are made.",
             qualname=call.qualname,
             related=related,
+            asked=constant(call.argument(argument)) if argument == "batch_size" else None,
+            fit=call.location,
         )
+
+    def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
+        """Compare the rows of the steps that this fit made with those it was asked for."""
+        window, asked = evidence.window, finding.detail.get("asked")
+        place = finding.detail.get("fit", finding.location)
+        if window is None or window.seen_as != "fit" or not touches(window.spot, place):
+            return None
+        if not isinstance(asked, int) or window.batch_size is None:
+            return None
+        figures = (Measure("rows_of_a_step", window.batch_size), Measure("rows_asked_for", asked))
+        return Judgement(Verdict.REFUTED if window.batch_size == asked else Verdict.CONFIRMED, figures)
 
 
 def _certain(size: Value | None) -> bool:

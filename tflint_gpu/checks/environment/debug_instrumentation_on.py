@@ -10,7 +10,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.environment.per_batch_callback_work import profiles_long
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import share_of_step, weigh
-from tflint_gpu.findings import Finding, Fix, Severity
+from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.values import Call, Const, constant
 from tflint_gpu.trace.evidence import touches
 
@@ -100,6 +100,7 @@ class DebugInstrumentationOn(Check):
                     "Remove it after the check.",
                     severity=Severity.INFO if value.soft else self.severity,
                     fix=_SOFT if value.soft else self._drop(call.location),
+                    prints="every eager op",
                 )
         for call in program.calls_to(_NUMERICS, _DUMPS):
             if _sure(call.context):
@@ -158,7 +159,13 @@ class DebugInstrumentationOn(Check):
                 )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge what has an op of its own in the step by that op's time; switches leave no such mark."""
+        """Judge what has an op of its own in the step by that op's time; switches leave no such mark.
+
+        Of the placement log only the lines are known: one for each op that Python runs by itself.
+        """
+        if finding.detail.get("prints") and evidence.eager is not None:
+            lines = Measure("log_lines_per_step", round(evidence.eager.ops_per_step, 1))
+            return Judgement(Verdict.UNMEASURED, (lines,), reason="what a line costs depends on the console")
         placed = [op for op in evidence.placements if op.in_step and op.ms and touches(op.spot, finding.location)]
         share = share_of_step(sum(op.ms or 0.0 for op in placed), evidence) if placed else None
         return None if share is None else weigh(share, "op_share", "trace: time of these ops")
