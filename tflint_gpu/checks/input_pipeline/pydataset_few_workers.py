@@ -65,7 +65,9 @@ _ARGUMENTS = ("workers", "use_multiprocessing", "max_queue_size")
 WORKERS = 8
 
 #: What to say of a dataset, where, and the repair.
-_Said = tuple[str, Location, Fix]
+_Said = tuple[str, Location, Fix | str]
+
+_GENERATORS_OWN = "Keras 3 has no fit_generator(); call fit(), and give workers to the dataset"
 
 
 class PydatasetFewWorkers(Check):
@@ -116,7 +118,7 @@ class PydatasetFewWorkers(Check):
         if work is None:
             return
         legacy = program.target.legacy_keras or fit.callee.endswith("_generator")
-        said = self._in_fit(fit) if legacy else self._in_class(data, program)
+        said = self._in_fit(fit, program.target) if legacy else self._in_class(data, program)
         if said is None:
             return
         message, place, fix = said
@@ -137,11 +139,12 @@ class PydatasetFewWorkers(Check):
         )
         yield self.at(work, _SLOW.format(work=slow), severity=Severity.INFO, places=places, names=(name,))
 
-    def _in_fit(self, fit: Call) -> _Said | None:
+    def _in_fit(self, fit: Call, target: Target) -> _Said | None:
         workers = fit.argument("workers")
         if workers is not None and _number(workers) != 1:
             return None
-        return _FIT, fit.place_of("workers"), self._workers("add-argument", fit.location)
+        fix = self._workers("add-argument", fit.location) if target.legacy_keras else _GENERATORS_OWN
+        return _FIT, fit.place_of("workers"), fix
 
     def _in_class(self, data: Instance, program: Program) -> _Said | None:
         """Return what to say of the workers that reach Keras' constructor; None where there are enough."""
