@@ -32,8 +32,9 @@ def branch(machine: Machine, state: State, arms: list[tuple[Guard, list[ast.stmt
     outer = state.context
     ends: list[dict[str, Value]] = []
     state.branches += 1
-    for guard, body in arms:
-        restore(state, start)
+    for number, (guard, body) in enumerate(arms):
+        if number:
+            restore(state, start)
         state.context = outer.inside(guard)
         state.ended = False
         machine.execute(body, state)

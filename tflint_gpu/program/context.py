@@ -101,21 +101,27 @@ class _Facts:
     regions: tuple[str, ...] = ()
     in_graph: bool = False
     debug: bool = False
+    telling: tuple[int | str, ...] = ()
 
     def inside(self, frame: Frame) -> _Facts:
         """Return the facts of a context that `frame` is the innermost layer of."""
         match frame:
             case Loop():
-                return replace(self, loops=(frame, *self.loops), all_loops=(frame, *self.all_loops))
-            case Guard(kind="debug"):
-                return replace(self, debug=True)
+                loops = (frame, *self.loops)
+                return replace(self, loops=loops, all_loops=(frame, *self.all_loops), telling=self._and(frame))
+            case Guard(kind=kind) if kind != "branch":
+                return replace(self, debug=self.debug or kind == "debug", telling=(kind, *self.telling))
             case Scope():
-                return replace(self, scopes=(frame, *self.scopes))
+                return replace(self, scopes=(frame, *self.scopes), telling=self._and(frame))
             case Region(kind=kind, eager=eager):
-                traced = kind in ("graph", "dataset") or (kind in _TRACED and not eager)
-                return replace(self, loops=(), regions=(kind, *self.regions), in_graph=self.in_graph or traced)
+                traced = self.in_graph or kind in ("graph", "dataset") or (kind in _TRACED and not eager)
+                regions = (kind, *self.regions)
+                return replace(self, loops=(), regions=regions, in_graph=traced, telling=self._and(frame))
             case _:
                 return self
+
+    def _and(self, frame: Frame) -> tuple[int | str, ...]:
+        return (id(frame), *self.telling)
 
 
 _NO_FACTS = _Facts()
@@ -234,6 +240,11 @@ class Context:
     def scope(self, kind: str) -> Scope | None:
         """Return the innermost ``with`` block of `kind` around the call, across callers."""
         return next((scope for scope in self._facts.scopes if scope.kind == kind), None)
+
+    @property
+    def telling(self) -> tuple[int | str, ...]:
+        """What of the context changes how a function is judged: loops, scopes, regions, guards by their kind."""
+        return self._facts.telling
 
     @property
     def activations(self) -> tuple[Activation, ...]:

@@ -38,6 +38,12 @@ _RETURNS_TENSOR = frozenset(["get_single_element", "reduce", "cardinality", "get
 _RETURNS_ITERATOR = frozenset(["as_numpy_iterator", "make_one_shot_iterator", "make_initializable_iterator"])
 
 
+def knows(name: str) -> bool:
+    """Say whether `known` may know what calling `name` gives."""
+    tables = (api.DATASET_SOURCES, api.DATASET_JOINS, api.DATASET_APPLY)
+    return any(name in table for table in tables) or name.startswith("tf.data.Dataset.")
+
+
 def known(machine: Machine, state: State, name: str, site: Site) -> Value | None:
     """Return the dataset that calling `name` gives; None where that is no affair of tf.data."""
     if name in api.DATASET_SOURCES:

@@ -43,7 +43,7 @@ def _constant(_machine: Machine, _state: State, node: ast.Constant) -> Value:
 
 
 def _name(machine: Machine, state: State, node: ast.Name) -> Value:
-    value = state.lookup(node.id)
+    value = state.names.get(node.id) or state.lookup(node.id)
     if value is None:
         return _undefined(machine, state, node.id)
     if isinstance(value, Produced) and value.callee in ("tf.Variable", "tf.random.Generator.from_seed"):

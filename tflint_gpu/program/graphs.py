@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 _STEPS = frozenset({"apply_gradients", "apply", "minimize"})
 
 
+def knows(name: str) -> bool:
+    """Say whether `known` may know what calling `name` gives."""
+    return name in ("tf.function", "tf.GradientTape")
+
+
 def known(machine: Machine, state: State, name: str, site: Site) -> Value | None:
     """Return what calling `name` gives where that makes a graph function, a tape or a variable; else None."""
     if name == "tf.function":

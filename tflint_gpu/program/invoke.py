@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import (
@@ -236,7 +238,7 @@ def external(machine: Machine, state: State, name: str, site: Site) -> Value:
     """Return what calling the external thing `name` gives."""
     if name in api.TRANSPARENT:
         return _transparent(machine, state, name, site)
-    for handler in (outside.known, datasets.known, models.known, graphs.known):
+    for handler in _handlers_of(name):
         result = handler(machine, state, name, site)
         if result is not None:
             return result
@@ -244,6 +246,12 @@ def external(machine: Machine, state: State, name: str, site: Site) -> Value:
     if owner == "keras.Model" and method_name in api.MODEL_METHODS and site.args:
         return call_method(machine, state, site.args[0], method_name, callbacks.without_first(site))
     return generic(machine, state, name, site)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _handlers_of(name: str) -> tuple[Callable[[Machine, State, str, Site], Value | None], ...]:
+    """Return what may know a meaning of calling `name`, in the order to ask; for most names nothing does."""
+    return tuple(room.known for room in (outside, datasets, models, graphs) if room.knows(name))
 
 
 def generic(machine: Machine, state: State, name: str, site: Site) -> Value:
@@ -294,6 +302,13 @@ _NO_TENSOR = frozenset(
 
 def _is_op(name: str, site: Site) -> bool:
     """Say whether an external call returns tensors: an op of TensorFlow or Keras."""
+    known = _is_op_by_name(name)
+    return any(isinstance(argument, Tensor) for argument in site.args) if known is None else known
+
+
+@functools.lru_cache(maxsize=20_000)
+def _is_op_by_name(name: str) -> bool | None:
+    """Say whether `name` is an op; None where that depends on what it is given."""
     if name in _NO_TENSOR:
         return False
     if name.startswith(_TENSOR_MODULES):
@@ -301,7 +316,7 @@ def _is_op(name: str, site: Site) -> bool:
     head, _, last = name.partition(".")
     if head == "tf" and "." not in last:
         return not last[:1].isupper()
-    return name.startswith("tf.compat.v1.") and any(isinstance(argument, Tensor) for argument in site.args)
+    return None if name.startswith("tf.compat.v1.") else False
 
 
 def _symbolic(site: Site) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import branches, evaluate, execute, invoke, joins, objects
 from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region
+from tflint_gpu.program.parameters import bind_arguments
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Call,
@@ -181,9 +182,10 @@ class Machine:
         node = function.node
         if len(self.active) >= MAX_DEPTH or node in self.active:
             return Unknown("recursion")
-        key = (id(node), id(function.bound), _context_key(context), alone, *map(_key, args), *_kwargs_key(kwargs))
-        if key in self.memo:
-            return self.memo[key][0]
+        key = (id(node), id(function.bound), context.telling, alone, *map(_key, args), *_kwargs_key(kwargs))
+        known = self.memo.get(key)
+        if known is not None:
+            return known[0]
         self.visits[id(node)] += 1
         if self.visits[id(node)] > MAX_VISITS:
             return Unknown("too many visits")
@@ -197,7 +199,7 @@ class Machine:
             function=function,
             depth=len(self.active),
         )
-        self._bind(function, args, kwargs, state, open_call=open_call, alone=alone)
+        bind_arguments(self, function, args, kwargs, state, open_call=open_call, alone=alone)
         self.active.append(node)
         try:
             result = self._run(function, state)
@@ -238,65 +240,6 @@ class Machine:
             self.active.pop()
         return joins.join_all(state.yields) if state.yields else Unknown("yields nothing")
 
-    def _bind(
-        self,
-        function: Function,
-        args: Sequence[Value],
-        kwargs: dict[str, Value],
-        state: State,
-        *,
-        open_call: bool,
-        alone: bool,
-    ) -> None:
-        spec = function.node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        given = [function.bound, *args] if function.bound is not None and function.kind != "static" else list(args)
-        names = state.names
-        for parameter, value in zip(positional, given, strict=False):
-            names[parameter.arg] = value
-        if spec.vararg is not None:
-            from tflint_gpu.program.values import Items
-
-            names[spec.vararg.arg] = Items("tuple", tuple(given[len(positional) :]), complete=not open_call)
-        known = {parameter.arg for parameter in (*positional, *spec.kwonlyargs)}
-        names.update({name: value for name, value in kwargs.items() if name in known})
-        if spec.kwarg is not None:
-            from tflint_gpu.program.values import Mapping
-
-            rest = {name: value for name, value in kwargs.items() if name not in known}
-            names[spec.kwarg.arg] = Mapping(dict(rest), Unknown("**kwargs") if open_call or alone else None)
-        defaults = dict(
-            zip([p.arg for p in positional[len(positional) - len(spec.defaults) :]], spec.defaults, strict=True)
-        )
-        defaults.update(
-            {p.arg: d for p, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
-        )
-        for parameter in (*positional, *spec.kwonlyargs):
-            if parameter.arg in names:
-                continue
-            if open_call:
-                names[parameter.arg] = Unknown("passed by ** or *")
-            elif parameter.arg in function.options:
-                names[parameter.arg] = function.options[parameter.arg]
-            elif parameter.arg in defaults:
-                value = self.evaluate(defaults[parameter.arg], function.closure or _module_state(function, state))
-                names[parameter.arg] = joins.soften(value) if alone else value
-            else:
-                names[parameter.arg] = self._annotated(parameter, function, state)
-
-    def _annotated(self, parameter: ast.arg, function: Function, state: State) -> Value:
-        """Return a value for an argument that nobody passes: what its annotation promises, if it says anything."""
-        annotation = parameter.annotation
-        if annotation is None:
-            return Parameter(parameter.arg)
-        if isinstance(annotation, ast.Constant):
-            return Parameter(parameter.arg, str(annotation.value))
-        kind = self.evaluate(annotation, function.closure or _module_state(function, state))
-        if isinstance(kind, Class) and objects.is_record(kind):
-            site = Site(kind.location, (), {}, open=True)
-            return objects.instantiate(self, state, kind, site, alone=True)
-        return objects.promised(self, parameter.arg, kind, function.module.location(annotation))
-
     # --- regions
 
     def follow_in(
@@ -320,19 +263,6 @@ class Machine:
         location = state.module.location(test)
         kind, every = branches.kind_of_guard(test, value, positive=positive)
         return Guard(location, kind, every, value, not positive)
-
-
-def _module_state(function: Function, state: State) -> State:
-    return State(function.module, function.module.names, "", state.context)
-
-
-def _context_key(context: Context) -> tuple[int | str, ...]:
-    """Return what of `context` changes how a function is judged: loops, regions, telling guards."""
-    return tuple(
-        frame.kind if isinstance(frame, Guard) else id(frame)
-        for frame in context
-        if not isinstance(frame, Activation) and not (isinstance(frame, Guard) and frame.kind == "branch")
-    )
 
 
 def _key(value: Value) -> Any:

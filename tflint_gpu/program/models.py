@@ -45,10 +45,13 @@ _LOADERS = frozenset(
 )
 
 
+def knows(name: str) -> bool:
+    """Say whether `known` may know what calling `name` gives."""
+    return name.startswith("keras")
+
+
 def known(machine: Machine, state: State, name: str, site: Site) -> Value | None:
     """Return what calling `name` gives where that builds a layer, model or input; else None."""
-    if not name.startswith("keras"):
-        return None
     if name == "keras.Input":
         return Tensor(machine.record(name, site, state), symbolic=True)
     if name == "keras.Sequential":

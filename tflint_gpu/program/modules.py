@@ -76,7 +76,11 @@ class Module:
 
     def location(self, node: Any) -> Location:
         """Return where `node` stands, in characters, and in its cell where this is a notebook."""
-        return self.span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        known = getattr(node, "place", None)
+        if known is None:
+            known = node.place = self.span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        assert isinstance(known, Location)
+        return known
 
     def call_location(self, node: ast.Call) -> Location:
         """Return where a call stands: from the method's own name on, in a chain of methods."""

@@ -56,6 +56,14 @@ _NAMESPACES = frozenset(
 )
 
 
+_FLAGS = ("absl.flags.DEFINE_", "tf.compat.v1.flags.DEFINE_", "tf.app.flags.DEFINE_", "tf.flags.DEFINE_")
+
+
+def knows(name: str) -> bool:
+    """Say whether `known` may know what calling `name` gives."""
+    return name in _HANDLERS or name in _NAMESPACES or name.startswith(_FLAGS)
+
+
 def known(machine: Machine, state: State, name: str, site: Site) -> Value | None:
     """Return what calling `name` gives where that folds or has a meaning of its own; else None."""
     handler = _HANDLERS.get(name)
@@ -63,9 +71,7 @@ def known(machine: Machine, state: State, name: str, site: Site) -> Value | None
         return handler(machine, state, site)
     if name in _NAMESPACES:
         return _namespace(site)
-    if name.startswith(
-        ("absl.flags.DEFINE_", "tf.compat.v1.flags.DEFINE_", "tf.app.flags.DEFINE_", "tf.flags.DEFINE_")
-    ):
+    if name.startswith(_FLAGS):
         return options.define_flag(machine, name, site)
     return None
 
