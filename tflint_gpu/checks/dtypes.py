@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tflint_gpu.program.folding import is_mask
-from tflint_gpu.program.values import Call, Const, External, Items, Tensor, Value, walk
+from tflint_gpu.program.values import MAX_ORIGINS, Call, Const, External, Items, Tensor, Value, walk
 
 #: Old spellings of dtypes.
 _ALIASES = {"half": "float16", "float": "float32", "double": "float64", "int": "int64"}
@@ -63,27 +65,52 @@ _COUNTS = frozenset(
 
 
 def dtype_of(value: Value | None) -> str | None:
-    """Return the dtype of the tensor `value` (``int32``), None where the code does not say it for certain."""
+    """Return the dtype of the tensor `value` (``int32``), None where the code does not say it for certain.
+
+    Nor is it said of what more than `MAX_ORIGINS` values went into: sums of sums may go back for ever.
+    """
+    return _dtype(value, {})
+
+
+def _dtype(value: Value | None, known: dict[int, str | None]) -> str | None:
+    """Return the dtype of `value`; `known` holds those of what was looked at, for it may come in many times."""
+    if id(value) not in known:
+        if len(known) >= MAX_ORIGINS:
+            return None
+        known[id(value)] = None
+        known[id(value)] = _worked_out(value, known)
+    return known[id(value)]
+
+
+def _first(values: Iterable[Value], known: dict[int, str | None]) -> str | None:
+    for value in values:
+        found = _dtype(value, known)
+        if found is not None:
+            return found
+    return None
+
+
+def _worked_out(value: Value | None, known: dict[int, str | None]) -> str | None:
     match value:
         case Tensor() if is_mask(value):
             return "bool"
         case Tensor(origin=Call() as origin):
-            return _of_call(origin)
+            return _of_call(origin, known)
         case Tensor(operator="+" | "-" | "*" | "//" | "%" | "**" | "&" | "|" | "^" | "~" | "@", parents=parts):
             # Both sides of an operator have one dtype: Python numbers adapt to the tensor's.
-            return next((found for part in parts if (found := dtype_of(part)) is not None), None)
+            return _first(parts, known)
         case Tensor(operator="/", parents=parts):
-            found = next((found for part in parts if (found := dtype_of(part)) is not None), None)
+            found = _first(parts, known)
             return found if found and found.startswith(("float", "bfloat")) else None
         case Tensor(operator="[]", parents=(base, _)):
-            return dtype_of(base)
+            return _dtype(base, known)
         case Items(items=items):
-            return next((found for item in items if (found := dtype_of(item)) is not None), None)
+            return _first(items, known)
         case _:
             return None
 
 
-def _of_call(call: Call) -> str | None:
+def _of_call(call: Call, known: dict[int, str | None]) -> str | None:
     if call.callee == "keras.Input":
         dtype = call.argument("dtype")
         return "float32" if dtype is None and not call.open else name_of(dtype)
@@ -92,11 +119,11 @@ def _of_call(call: Call) -> str | None:
         given = call.argument("output_type" if "arg" in call.callee else "dtype", position)
         if given is not None:
             return name_of(given)
-        return dtype_of(call.args[0]) if default is None and call.args else default
+        return _dtype(call.args[0], known) if default is None and call.args else default
     if call.callee in _KEEPS and call.args:
-        return dtype_of(call.args[0])
+        return _dtype(call.args[0], known)
     if call.callee == "tf.where" and len(call.args) == 3:
-        return dtype_of(call.args[1]) or dtype_of(call.args[2])
+        return _dtype(call.args[1], known) or _dtype(call.args[2], known)
     return None
 
 

@@ -171,14 +171,18 @@ def slices_by(value: Value, loop: Loop) -> bool:
     A bare ``x[i]`` may be an item of a list, such as a model's outputs, unless `x` is an op's result or the loop
     counts by its shape.
     """
-    for part in near(value):
-        if isinstance(part, Tensor) and part.origin is None and len(part.parents) == 2:
-            base, key = part.parents
-            if isinstance(base, Tensor) and _drawn_by(key, loop):
-                cut = isinstance(key, Items) and any(_spans(inner) for inner in key.items)
-                if cut or made_by_op(base) or _counts_by_shape(loop) or (loop.count or 0) > _LONGEST_LIST:
-                    return True
-    return False
+    return any(is_slice(part, loop) for part in near(value))
+
+
+def is_slice(value: Value, loop: Loop) -> bool:
+    """Say whether `value` is such a slice itself."""
+    if not isinstance(value, Tensor) or value.origin is not None or len(value.parents) != 2:
+        return False
+    base, key = value.parents
+    if not isinstance(base, Tensor) or not _drawn_by(key, loop):
+        return False
+    cut = isinstance(key, Items) and any(_spans(inner) for inner in key.items)
+    return cut or made_by_op(base) or _counts_by_shape(loop) or (loop.count or 0) > _LONGEST_LIST
 
 
 def _spans(key: Value) -> bool:

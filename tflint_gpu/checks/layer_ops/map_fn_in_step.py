@@ -12,10 +12,10 @@ from tflint_gpu.checks.steps import (
     compiled,
     hides_gpus,
     in_training_step,
+    is_slice,
     loops_in_step,
     loudest,
     made_by_op,
-    slices_by,
 )
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.program.values import (
@@ -109,10 +109,11 @@ class MapFnInStep(Check):
             yield self.at(call, message, severity=severity)
 
     def _loops(self, program: Program) -> Iterator[Finding]:
+        tensors: dict[int, list[Tensor]] = {}
         for loop in program.loops:
             if loop.count is not None and loop.count <= FEW:
                 continue
-            sliced = _first_of_slice(loop)
+            sliced = _first_of_slice(loop, tensors)
             if sliced is None or loop not in loops_in_step(sliced) or not in_training_step(sliced, program):
                 continue
             # A comprehension carries no state from round to round; a statement may be a true recurrence.
@@ -147,25 +148,28 @@ def _own_layer(call: Call) -> bool:
     return made is not None and call.callee.endswith("__call__") and bool(made.context.all_loops)
 
 
-def _first_of_slice(loop: Loop) -> Call | None:
-    """Return the first call in `loop` that takes a slice of a tensor, and is not a layer that each round has."""
+def _first_of_slice(loop: Loop, tensors: dict[int, list[Tensor]]) -> Call | None:
+    """Return the first call in `loop` that takes a slice of a tensor, and is not a layer that each round has.
+
+    `tensors` are those in arguments of calls, by identity: the calls of a loop are those of the loops around it.
+    """
     whole: set[int] = set()
     for call in loop.calls:
         for value in (*call.args, *call.kwargs.values()):
-            if isinstance(value, _COMPOSED) and id(value) not in whole:
-                if not _is_slice(value, loop):
-                    whole.add(id(value))
-                elif not _own_layer(call):
-                    return call
+            if not isinstance(value, _COMPOSED) or id(value) in whole:
+                continue
+            if id(value) not in tensors:
+                tensors[id(value)] = [part for part in near(value) if isinstance(part, Tensor) and part.parents]
+            if not any(_is_part_of_tensor(part, loop) for part in tensors[id(value)]):
+                whole.add(id(value))
+            elif not _own_layer(call):
+                return call
     return None
 
 
-def _is_slice(value: Value, loop: Loop) -> bool:
-    """Say whether `value` holds a slice of a tensor by the loop's variable, or a row that the loop draws."""
-    return slices_by(value, loop) or any(
-        isinstance(part, Tensor) and len(part.parents) == 1 and _is_row(part.parents[0], loop)
-        for part in near(value)
-    )
+def _is_part_of_tensor(part: Tensor, loop: Loop) -> bool:
+    """Say whether `part` is a slice of a tensor by the loop's variable, or a row that the loop draws."""
+    return is_slice(part, loop) or (len(part.parents) == 1 and _is_row(part.parents[0], loop))
 
 
 def _is_row(source: Value, loop: Loop) -> bool:
