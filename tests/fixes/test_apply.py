@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixes.conftest import PREFETCH, Project, finding_at, place_of
-from tflint_gpu.findings import Finding, Severity, Verdict
-from tflint_gpu.fixes import FixReport, apply_fixes
+from tests.fixes.conftest import PARALLEL, PREFETCH, Project, finding_at, place_of
+from tflint_gpu.findings import Change, Finding, Fix, Location, Severity, Verdict
+from tflint_gpu.fixes import FixReport, apply_fixes, edits_of
 from tflint_gpu.fixes import apply as applying
 
 TEXT = "import tensorflow as tf\nds = ds.map(f)\nds = ds.batch(2)\n"
@@ -125,6 +125,53 @@ def test_a_fix_that_brings_a_new_finding_is_left_out_alone() -> None:
     assert [(item.finding.code, item.reason) for item in report.declined] == [
         ("TFG101", "the changed file would still have the finding, or a new one")
     ]
+
+
+def test_a_fix_of_several_files_is_made_whole() -> None:
+    files = {"a.py": b"from b import make\nds = make()\n", "b.py": b"def make():\n    return source()\n"}
+    here = Location("a.py", 2, 6, 2, 12)
+    there = Location("b.py", 2, 12, 2, 20)
+    appended = tuple(
+        Change("append-method", place, (("argument", "2"), ("method", "prefetch"))) for place in (here, there)
+    )
+    finding = replace(finding_at(here, **PREFETCH), fix=Fix("safe", "prefetch both", appended))
+
+    def lint(contents: Mapping[str, bytes]) -> Sequence[Finding]:
+        texts = {**files, **contents}
+        return [] if all(b"prefetch" in text for text in texts.values()) else [finding]
+
+    report = apply_fixes([finding], files.get, lint, tensorflow=(2, 15))
+    assert [(change.path, change.after.splitlines()[1]) for change in report.changed] == [
+        ("a.py", b"ds = make().prefetch(2)"),
+        ("b.py", b"    return source().prefetch(2)"),
+    ]
+    assert report.fixed == (finding,)
+    gone = {path: text for path, text in files.items() if path == "a.py"}
+    left = apply_fixes([finding], gone.get, lint, tensorflow=(2, 15))
+    assert left.changed == ()
+    assert [refusal.reason for refusal in left.declined] == ["b.py cannot be read"]
+
+
+def test_parts_of_a_fix_that_want_the_same_place_are_declined() -> None:
+    text = "import tensorflow as tf\nds = ds.map(f, num_parallel_calls=None)\n"
+    place = place_of(text, "ds.map(f, num_parallel_calls=None)")
+    twice = tuple(
+        Change("add-argument", place, (("name", "num_parallel_calls"), ("value", value))) for value in ("2", "4")
+    )
+    finding = replace(finding_at(place, **PARALLEL), fix=Fix("safe", "both", twice))
+    edits, reason = edits_of(finding, lambda _: text.encode(), (2, 15))
+    assert (edits, reason) == ((), "two parts of the fix want the same characters")
+
+
+def test_only_the_files_with_a_culprit_are_taken_apart() -> None:
+    files = {f"{letter}.py": TEXT.replace("TEXT", letter) for letter in "bcdefghi"}
+    project = Stubborn({"a.py": TEXT, **files})
+    report = project.fix()
+    assert all(change.after == FIXED.encode() for change in report.changed if change.path != "a.py")
+    assert len(report.changed) == 9
+    assert [refusal.finding.location.path for refusal in report.declined] == ["a.py"]
+    # Halves of halves, not file by file.
+    assert project.lints < 16
 
 
 def test_a_fix_that_does_not_help_is_declined() -> None:

@@ -43,7 +43,8 @@ def test_fixes_that_were_tried_tell_gain_and_losses() -> None:
     fixes = (
         tried("helps", WhatIf("helps", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1), same),
         tried("useless", WhatIf("useless", 40.0, 40.0, 1.0, 3, 0.04, 0.95, 1.05), None),
-        tried("slower", WhatIf("slower", 50.0, 40.0, 0.8, 3, 0.04, 0.75, 0.85), other),
+        replace(tried("slower", WhatIf("slower", 50.0, 40.0, 0.8, 3, 0.04, 0.75, 0.85), other), safety="unsafe"),
+        tried("unsound", WhatIf("unsound", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1), other),
         tried("unsteady", WhatIf("unsteady", 20.0, 40.0, 2.0, 3, 0.04, 1.9, 2.1), noisy),
         replace(tried("broken", None, None), note="the fixed program does not run: the run failed"),
     )
@@ -52,6 +53,7 @@ def test_fixes_that_were_tried_tell_gain_and_losses() -> None:
         "helps": "gives back 50 % of the step; losses of the first 5 steps agree",
         "useless": "not helpful: no gain beyond the noise; no loss was handed out to compare",
         "slower": "not helpful: slower; losses of the first 5 steps differ by up to 25 %",
+        "unsound": "do not make it, it is not safe here: losses of the first 5 steps differ by up to 25 %",
         "unsteady": "losses of the first 5 steps agree within what they differ from run to run (10 %)",
         "broken": "the fixed program does not run: the run failed",
     }

@@ -97,14 +97,15 @@ def _verified(evidence: Evidence) -> list[str]:
 def outcome(fix: VerifiedFix) -> str:
     """Return in words what trying a fix has shown of time and losses."""
     if fix.result is None:
-        told = fix.note
-    elif fix.helpful:
+        return fix.note
+    if fix.helpful:
         told = f"gives back {percent(fix.result.saved_share)} of the step"
     elif fix.result.high < 1:
         told = "not helpful: slower"
     else:
         told = "not helpful: no gain beyond the noise"
-    return f"{told}; {_on_losses(fix.losses)}" if fix.result else told
+    wrong = fix.safety == "safe" and fix.losses is not None and not fix.losses.agree
+    return f"{'do not make it, it is not safe here: ' if wrong else f'{told}; '}{_on_losses(fix.losses)}"
 
 
 def _on_losses(losses: Losses | None) -> str:
