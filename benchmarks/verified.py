@@ -22,11 +22,11 @@ from page import publish
 ROOT = Path(__file__).resolve().parents[1]
 #: The programs and the rules whose fixes are tried on them.
 PROGRAMS = {
+    "fixtures/debugged/sensor_fit.py": ("run-eagerly-enabled",),
     "fixtures/graph/orbit_fit.py": ("eager-train-step",),
     "fixtures/notebook/seedlings.ipynb": ("eager-train-step",),
-    "fixtures/slow_input/train.py": ("map-not-parallel", "missing-prefetch"),
-    "fixtures/input_pipeline/ultrasound_frames.py": ("missing-cache",),
     "fixtures/precision/soil_moisture.py": ("float64-compute", "steps-per-execution-unset"),
+    "fixtures/slow_input/train.py": ("missing-cache", "map-not-parallel", "missing-prefetch"),
 }
 HEAD = [
     "| program | fix of | safety | ms before | ms after | speed | 95 % interval | runs | first losses | helpful |",
