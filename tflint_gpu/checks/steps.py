@@ -102,8 +102,8 @@ def _of_trained_model(call: Call, program: Program) -> bool:
 def _built_beside(region: Region, call: Call, program: Program, trained: list[Model]) -> bool | None:
     """Say whether the function in which a layer is applied builds a model that is trained, or a part of one.
 
-    None where it builds no model. A function that builds one network for training and one for export is run once
-    for each.
+    None where it builds no model, or none in another call that is trained: a function that builds one network for
+    training and one for export is run once for each.
     """
     frames = tuple(call.context)
     outside = frames[frames.index(region) + 1 :]
@@ -113,10 +113,17 @@ def _built_beside(region: Region, call: Call, program: Program, trained: list[Mo
         for model in program.models
         if around is not None and model.call is not None and around in tuple(model.call.context)
     ]
-    if not built:
+    if around is None or not built:
+        return None
+    if not any(_runs_in(model, around.function.node) for model in trained):
         return None
     layers = {id(layer) for model in trained for layer in model.layers}
     return any(model.trained or any(id(layer) in layers for layer in model.layers) for model in built)
+
+
+def _runs_in(model: Model, node: object) -> bool:
+    """Say whether `model` was built in a call of the function that `node` is the text of."""
+    return model.call is not None and any(frame.function.node is node for frame in model.call.context.activations)
 
 
 _INPUT_LAYER = re.compile(r"tokeni[sz]er|preprocess|augment", re.IGNORECASE)

@@ -96,6 +96,12 @@ def test_info_only(analyse: Analyse, rest: str) -> None:
             "small.fit(np.array([[1.0], [2.0], [3.0]]), np.array([1, 2, 3]), batch_size=1)", id="toy data"
         ),
         pytest.param("small.fit(np.random.random((10, 20)), np.zeros(10), batch_size=5)", id="ten rows"),
+        pytest.param(
+            "small.fit(np.transpose(np.array([[1, 2], [3, 4]])), np.zeros(2), batch_size=1)", id="spelled out"
+        ),
+        pytest.param(
+            "x = np.array([range(10), range(10)]).T\nsmall.fit(x[:7], x[:7], batch_size=1)", id="counted"
+        ),
         pytest.param("for row in rows:\n    dense.fit(row[None], row[:1], epochs=1)", id="single samples"),
         pytest.param("import house\ndense.fit(house.data(), batch_size=house.size())", id="unknown size"),
         pytest.param("vision.fit(ds.batch(4).unbatch(), epochs=3)", id="unbatched again"),

@@ -51,6 +51,12 @@ def test_reads_in_every_step(analyse: Analyse, read: str) -> None:
     assert finding.location.line == line_of(text, "loss = train_step") + 1
 
 
+def test_branching_again_on_the_same_tensor_waits_no_more(analyse: Analyse) -> None:
+    text = loop("if optimizer.iterations % 100 == 0:\n    pass\nif optimizer.iterations % 500 == 0:\n    pass")
+
+    assert [finding.location.line for finding in named(analyse(text), RULE)] == [line_of(text, "% 100")]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -14,6 +14,14 @@ RULE = "float64-compute"
 WIDE = SETUP.replace("\nds =", "\ntf.keras.backend.set_floatx('float64')\nds =", 1)
 LOOP = "for x, y in ds:\n    train_step(x, y)\n"
 
+TWICE = """
+with tf.GradientTape() as second:
+    with tf.GradientTape() as first:
+        u = model(x)
+    slope = first.gradient(u, x)
+curve = second.gradient(slope, x)
+"""
+
 
 def test_layer_types(analyse: Analyse) -> None:
     text = SETUP.replace("Dense(64)", "Dense(64, dtype='float64')") + FIT
@@ -64,7 +72,11 @@ def test_quiet_where_solvers_need_the_digits(analyse: Analyse) -> None:
     [
         ("tfp.optimizer.lbfgs_minimize(f, tf.zeros([3]))", Severity.INFO),
         ("tfp.distributions.GaussianProcess(k, x)", Severity.INFO),
-        ("with tf.GradientTape() as tape:\n    tape.watch(x)\n    u = model(x)", Severity.INFO),
+        (TWICE, Severity.INFO),
+        (
+            "with tf.GradientTape() as tape:\n    tape.watch(x)\n    u = model(x)\ntape.gradient(u, x)",
+            Severity.WARNING,
+        ),
         ("tfp.distributions.Normal(0.0, 1.0).sample(3)", Severity.WARNING),
         ("tfp.distributions.Categorical(logits=x).sample()", Severity.WARNING),
     ],

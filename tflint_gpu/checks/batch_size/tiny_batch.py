@@ -15,12 +15,15 @@ from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
 from tflint_gpu.program.values import (
+    Attribute,
     Const,
     Dataset,
+    Element,
     Generator,
     Instance,
     Items,
     Produced,
+    Subscript,
     Tensor,
     Unknown,
     constant,
@@ -68,6 +71,9 @@ _HEAVY = (
 _LARGE_IMAGE = 384 * 384
 #: Rows that somebody typed in to show something.
 _TOY_ROWS = 32
+
+#: Numbers counted by ``range`` up to this are an illustration too.
+_COUNTED = 101
 _CONSTANTS = ("tf.constant", "tf.convert_to_tensor")
 #: A dense layer of more units than this has work of its own.
 _WIDE = 256
@@ -177,6 +183,8 @@ def _toy(data: Value | None) -> bool:
     """Say whether the data are a few rows by the code's own word: an illustration, not a training set."""
     while isinstance(data, Items) and data.kind == "tuple" and data.items:
         data = data.items[0]
+    if _spelled_out(data):
+        return True
     if isinstance(data, Produced) and data.callee in ("numpy.array", "numpy.asarray") and data.call.args:
         data = data.call.args[0]
     if (
@@ -191,6 +199,28 @@ def _toy(data: Value | None) -> bool:
         rows = constant(shape.items[0]) if isinstance(shape, Items) else None
         return isinstance(rows, int) and rows <= _TOY_ROWS // 2
     return isinstance(data, Items) and data.kind == "list" and data.complete and len(data.items) <= _TOY_ROWS
+
+
+#: What rearranges an array, given first or called on it.
+_REARRANGES = ("array", "asarray", "transpose", "reshape", "expand_dims", "astype", "train_test_split")
+
+
+def _spelled_out(data: Value | None) -> bool:
+    """Say whether every number of `data` stands in the code itself, or counts up to a hundred."""
+    match data:
+        case Items(kind="list", items=items, complete=True):
+            return bool(items) and all(isinstance(item, Const) or _spelled_out(item) for item in items)
+        case Produced(callee="builtins.range", call=call):
+            counts = [constant(argument) for argument in call.args]
+            return all(isinstance(count, int) and abs(count) <= _COUNTED for count in counts)
+        case Produced(callee="numpy.arange", call=call):
+            return len(call.args) == 1 and isinstance(count := constant(call.args[0]), int) and count <= _COUNTED
+        case Produced(callee=callee, call=call) if callee.rpartition(".")[2] in _REARRANGES:
+            return _spelled_out(call.args[0] if callee.startswith(("numpy.", "sklearn.")) else call.receiver)
+        case Subscript(base=base) | Element(source=base) | Attribute(base=base, name="T"):
+            return _spelled_out(base)
+        case _:
+            return False
 
 
 def _is_shape(value: Value) -> bool:

@@ -74,7 +74,7 @@ class FunctionRetracing(Check):
                     _place_of(call, key),
                     "A Python number that changes with every call makes tf.function trace a new graph each time: "
                     "pass tf.constant(...) or a tensor.",
-                    severity=Severity.INFO if epoch else self.severity,
+                    severity=Severity.INFO if epoch or _once_an_epoch(call, program) else self.severity,
                     qualname=call.qualname,
                     name=_name_of(function),
                     related=(Related(function.made.location, "the function that is traced again"),),
@@ -179,6 +179,18 @@ def _relaxed(target: Target) -> str:
 
 def _place_of(call: Call, key: int | str) -> Location:
     return call.place_of(key) if isinstance(key, str) else call.place_of("", key)
+
+
+def _once_an_epoch(call: Call, program: Program) -> bool:
+    """Say whether each round of the loop around `call` trains an epoch: a trace for each is little beside that."""
+    loop = next(iter(call.context.loops), None)
+    if loop is None:
+        return False
+    fits = any(other.callee == "keras.Model.fit" for other in loop.calls)
+    return fits or any(
+        step.loop is not None and step.loop is not loop and loop in step.apply.context.all_loops
+        for step in program.steps
+    )
 
 
 def _made_anew(function: GraphFunction) -> tuple[Loop, bool] | None:

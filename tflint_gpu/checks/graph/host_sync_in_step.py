@@ -19,7 +19,7 @@ from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
 from tflint_gpu.program.context import Loop
-from tflint_gpu.program.values import Call, Items, Mapping, Value
+from tflint_gpu.program.values import Call, Items, Mapping, Tensor, Value, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -45,7 +45,8 @@ class HostSyncInStep(Check):
         for loop in step_loops(program):
             severity = Severity.INFO if simulates(program) or drives_environment(loop) else self.severity
             related = (Related(loop.location, "in every round of this loop"),)
-            syncs = {id(call): what for call in loop.calls if (what := _sync(call)) and _surely(call, loop)}
+            surely = [call for call in loop.calls if _sync(call) and _surely(call, loop)]
+            syncs = {id(call): _sync(call) for call in _first_tests(surely)}
             for call in outermost_per_line(call for call in loop.calls if id(call) in syncs):
                 yield self.at(
                     call,
@@ -92,6 +93,27 @@ class HostSyncInStep(Check):
             return Judgement(Verdict.REFUTED, (count,))
         idle = 1.0 - busy - (evidence.share("input_wait") or 0.0)
         return weigh(max(0.0, idle), "idle_share", "trace: GPU idle outside input wait", count)
+
+
+def _first_tests(calls: list[Call]) -> Iterator[Call]:
+    """Yield `calls` but the branches on a tensor that an earlier branch has waited for already."""
+    seen: set[int] = set()
+    for call in calls:
+        if call.callee == "builtins.bool":
+            roots = {root for part in walk(call.args[0]) if (root := _root(part)) is not None}
+            if roots and roots <= seen:
+                continue
+            seen |= roots
+        yield call
+
+
+def _root(value: Value) -> int | None:
+    """Return what tells one tensor that the device computes from another; None for what Python makes of others."""
+    if not isinstance(value, Tensor):
+        return None
+    if value.operator == "variable":
+        return id(value.parents[0])  # the optimizer that keeps it
+    return id(value) if value.origin is not None else None
 
 
 def _surely(call: Call, loop: Loop) -> bool:

@@ -55,8 +55,8 @@ class XlaShapeChurn(Check):
         model = run.model
         if run.kind != "fit" or model is None or better_without(model):
             return None
-        compiled = next((call for call in model.compiles if asks_for_jit(call)), None)
-        if compiled is None or is_distributed(model, compiled):
+        compiled = model.compiles[-1] if model.compiles else None
+        if compiled is None or not asks_for_jit(compiled) or is_distributed(model, compiled):
             return None
         if compiled.constant("jit_compile") is True:
             return self.severity

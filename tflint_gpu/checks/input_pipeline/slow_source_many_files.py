@@ -22,11 +22,13 @@ from tflint_gpu.program.values import (
     Class,
     Const,
     Dataset,
+    External,
     Items,
     Operation,
     Produced,
     Stage,
     Value,
+    options_of,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +88,10 @@ class SlowSourceManyFiles(Check):
     def _sources(self, dataset: Dataset, severity: Severity) -> Iterator[Finding]:
         if any(stage.op in _KEPT and not stage.conditional for stage in dataset.stages):
             return
+        shards = any(_reads_shards(stage) for stage in dataset.stages)
         for stage, outer in all_stages(dataset):
+            if shards and stage is dataset.source:
+                continue  # the names of shards, which are read several at a time
             if _is_source(stage) and not _streams(stage, outer) and (where := _remote(stage.call)):
                 yield self._far(stage.call, where, severity)
 
@@ -137,6 +142,17 @@ def _streams(stage: Stage, outer: Stage | None) -> bool:
     if outer is not None:
         return asks_parallel(outer) is not False
     return parallel_argument(stage.call.argument("num_parallel_reads")) is not False
+
+
+def _reads_shards(stage: Stage) -> bool:
+    """Say whether a stage opens several files of records at once: ``interleave`` with parallel calls."""
+    if stage.op != "interleave" or asks_parallel(stage) is False:
+        return False
+    named = any(
+        isinstance(option, External) and option.name.rpartition(".")[2] in RECORD_READERS
+        for option in options_of(stage.function)
+    )
+    return named or any(nested.source.op in RECORD_READERS for nested in stage.nested)
 
 
 def _remote(call: Call) -> str | None:

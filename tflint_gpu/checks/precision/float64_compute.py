@@ -9,7 +9,7 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, External, Tensor, Value
+from tflint_gpu.program.values import Call, Const, External, Tensor, Value, walk
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -26,7 +26,7 @@ _POLICIES = {
 _CASTS = {"tf.cast": 1, "tf.convert_to_tensor": 1, "tf.constant": 1, "keras.ops.cast": 1, "keras.backend.cast": 1}
 _NAMES = ("tf.float64", "tf.double", "tf.dtypes.float64", "tf.dtypes.double", "numpy.float64", "numpy.double")
 
-#: Work that is known to need the digits: factorisations, solvers, second-order optimizers, derivatives by inputs.
+#: Work that is known to need the digits: factorisations, solvers, second-order optimizers, inference.
 _NEEDS_DIGITS = (
     "tf.linalg.",
     *(f"tensorflow_probability.{part}." for part in ("optimizer", "math", "mcmc", "sts", "glm", "vi", "stats")),
@@ -36,7 +36,6 @@ _NEEDS_DIGITS = (
     "tensorflow_probability.distributions.StudentTProcess",
     "tensorflow_probability.distributions.MultivariateNormalTriL",
     "tensorflow_probability.distributions.MultivariateNormalFullCovariance",
-    "tf.GradientTape.watch",
     "gpflow.",
     "scipy.optimize.",
     "scipy.integrate.",
@@ -44,6 +43,8 @@ _NEEDS_DIGITS = (
     "tf.GradientTape.batch_jacobian",
     "tf.hessians",
 )
+
+_GRADIENT = "tf.GradientTape.gradient"
 
 #: What `tf.cast` is given that is a count and not data.
 _COUNTS = ("tf.shape", "tf.size", "tf.rank", "tf.range")
@@ -120,6 +121,8 @@ class Float64Compute(Check):
         """Lower the voice where the program does numerics that may need the digits."""
         if any(callee.startswith(_NEEDS_DIGITS) for callee in {call.callee for call in program.calls}):
             return Severity.INFO
+        if _differentiates_twice(program):
+            return Severity.INFO
         return self.severity
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
@@ -133,6 +136,15 @@ class Float64Compute(Check):
             return None
         wide = sum(placed.count for placed in typed if any("float64" in dtype for dtype in placed.dtypes))
         return Judgement(Verdict.UNMEASURED if wide else Verdict.REFUTED, (Measure("float64_ops", wide),))
+
+
+def _differentiates_twice(program: Program) -> bool:
+    """Say whether a derivative is differentiated again, as differential equations ask for."""
+    return any(
+        isinstance(part, Tensor) and part.origin is not None and part.origin.callee == _GRADIENT
+        for call in program.calls_to(_GRADIENT)
+        for part in walk(call.argument("target", 0))
+    )
 
 
 def is_float64(value: Value | None) -> bool:
