@@ -39,6 +39,16 @@ def test_a_kill_names_the_signal_and_the_last_line() -> None:
     assert "Segmentation fault" in text
 
 
+def test_a_kill_by_the_kernel_speaks_of_memory() -> None:
+    assert "memory runs out" in sentence(None, status=-9)
+
+
+def test_a_full_disk_names_the_folder_to_make_room_in() -> None:
+    text = sentence(None, ("OSError: [Errno 28] No space left on device", ""), status=1)
+    assert "No space left on device" in text
+    assert "TMPDIR" in text
+
+
 def test_a_hang_outside_of_python_is_found_in_the_dump() -> None:
     dump = 'Timeout (0:00:35)!\nThread 0x1 (most recent call first):\n  File "/p/train.py", line 7 in wait\n'
     assert "/p/train.py:7 (in wait)" in sentence(None, dump=dump, status=1)

@@ -67,13 +67,17 @@ def test_programs_that_save_all_they_can_change_nothing(tmp_path: Path) -> None:
     done = subprocess.run(line, cwd=project, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode in (0, 1), done.stderr
     after = tree(project)
-    # Written by Python's own open, which nobody can hold back: it is told.
-    assert after.pop("by_hand.csv")
+    # Written by other means than TensorFlow's and Keras' savers, which nobody can hold back: they are told.
+    by_hand = ("array.npy", "by_hand.csv", "rows.h5", "rows.tfrecord", "state.pickle", "written.txt")
+    for name in by_hand:
+        assert after.pop(name), name
     assert after == before
     evidence = load(project / ".tflint-gpu" / "evidence.json")
     assert evidence.window is not None
     assert evidence.window.seen_as == "fit"
-    assert any("by_hand.csv" in note for note in evidence.notes)
+    (note,) = (note for note in evidence.notes if "wrote files itself" in note)
+    assert sum(name in note for name in by_hand) == 5
+    assert note.endswith("and 1 more.")
     assert {
         "ModelCheckpoint",
         "BackupAndRestore",
@@ -81,6 +85,7 @@ def test_programs_that_save_all_they_can_change_nothing(tmp_path: Path) -> None:
         "TensorBoard",
         "Model.save",
         "Model.save_weights",
+        "Model.export",
         "tf.saved_model.save",
         "tf.train.CheckpointManager.save",
         "tf.train.Checkpoint.write",
@@ -132,6 +137,27 @@ def test_killed_at_any_moment_it_leaves_no_process_and_no_half_evidence(
         if how is not signal.SIGKILL:
             assert list(project.glob(".tflint-gpu/.*.part")) == []
             assert list((tmp_path / "temporary").glob("tflint-gpu-*")) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on files stands for a full disk")
+@pytest.mark.parametrize("kib", [1, 4])
+def test_a_disk_that_fills_up_during_the_run_is_one_sentence(tmp_path: Path, kib: int) -> None:
+    pytest.importorskip("tensorflow")
+    project = tmp_path / "project"
+    project.mkdir()
+    # No file may be larger than this; the report of a run that shows no step is, and so is its job with 1 KiB.
+    (project / "train.py").write_text(f"words = {['word'] * 600}\nprint('done')\n" + "a = 1\n" * 2000)
+    line, environment = command(project, "--what-if", "none", "train.py")
+    limited = ["bash", "-c", f'ulimit -f {kib} && exec "$@"', "bash", *line]
+    done = subprocess.run(limited, cwd=project, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    told = [line for line in done.stderr.splitlines() if not line.startswith("trace: ")]
+    assert len(told) == 1, told
+    assert "File too large" in told[0]
+    assert settled(lambda: not running(tmp_path)), running(tmp_path)
+    assert {path.name for path in project.rglob("*")} <= {".tflint-gpu", "train.py", ".gitignore"}
+    assert list((tmp_path / "temporary").glob("tflint-gpu-*")) == []
 
 
 def test_evidence_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -103,6 +103,43 @@ def test_an_interrupt_ends_the_child(script: Path, tmp_path: Path) -> None:
     assert gone(int((tmp_path / "pid").read_text()))
 
 
+def test_a_script_that_changes_its_folder_keeps_its_name(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "late.py").write_text("def load():\n    raise KeyError('label')\n")
+    script.write_text("import os\nos.chdir('data')\nimport late\nopen('log.txt', 'w').close()\nlate.load()\n")
+    report = run(script, tmp_path / "work").report
+    assert report is not None
+    assert report["error"]["spot"]["path"] == "late.py"
+    assert set(report["sources"]) == {"train.py", "late.py"}
+    assert set(report["executed"]) == {"train.py", "late.py"}
+    assert report["written"] == ["data/log.txt"]
+
+
+def test_a_script_with_handlers_of_its_own_is_ended_all_the_same(script: Path, tmp_path: Path) -> None:
+    script.write_text(
+        "import signal, time\n\n\ndef stay(number, frame):\n    print('staying', flush=True)\n\n\n"
+        "for name in ('SIGTERM', 'SIGINT', 'SIGHUP', 'SIGALRM'):\n    signal.signal(getattr(signal, name), stay)\n"
+        "signal.raise_signal(signal.SIGINT)\n"
+        "while True:\n    time.sleep(0.1)\n"
+    )
+    outcome = run(script, tmp_path / "work", deadline=3.0)
+    assert "staying" in outcome.tail
+    assert outcome.report is not None
+    assert outcome.report["status"] == "deadline"
+
+
+def test_a_script_that_spawns_workers_runs_as_it_would_alone(script: Path, tmp_path: Path) -> None:
+    script.write_text(
+        "import multiprocessing\n\n\ndef work(n):\n    return n * 2\n\n\n"
+        "if __name__ == '__main__':\n    with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+        "        print(pool.map(work, range(4)), flush=True)\n"
+    )
+    outcome = run(script, tmp_path / "work")
+    assert outcome.tail[-1] == "[0, 2, 4, 6]"
+    assert outcome.report is not None
+    assert (outcome.report["status"], outcome.report["exit"]) == ("ended", 0)
+
+
 def test_notebook_cells_keep_their_numbers(tmp_path: Path) -> None:
     notebook = tmp_path / "n.ipynb"
     notebook.write_text("{}")

@@ -239,9 +239,13 @@ def as_plain(measured: Sequence[Timed], steps: Sequence[Step], plain: Sequence[f
     return tuple(each if each.ms is None else replace(each, ms=each.ms * factor) for each in measured)
 
 
-def written(reports: Iterable[Report]) -> Iterator[str]:
-    """Yield a sentence on the files that the script wrote with Python's own means, if there were any."""
-    names = list(dict.fromkeys(name for report in reports for name in report["written"]))
+def written(reports: Iterable[Report], seen: Iterable[str] = ()) -> Iterator[str]:
+    """Yield a sentence on the files that the script wrote by other means than those that are muted, if any.
+
+    `seen` are those that changed below the folder of the trace; the reports name others that Python code opened.
+    """
+    opened = (name for report in reports for name in report["written"])
+    names = list(dict.fromkeys((*opened, *seen)))
     if names:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         yield f"The script wrote files itself, which a trace cannot hold back: {', '.join(names[:5])}{more}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import tempfile
 import textwrap
 from typing import Any
 
@@ -18,6 +19,8 @@ _AROUND = re.compile(
     r"^(Graph execution error|Detected at node|<stack traces|File \"|Traceback|Exception encountered when calling|"
     r"Arguments received by|\[\[|\{\{|\d+ root error|\(\d+\) \w+: *$|Call arguments|Stack trace|• )"
 )
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+_MEMORY = "the kernel does this where memory runs out: give it smaller data or a smaller model"
 _NOT_IN_XLA = re.compile(r"No registered '(\w+)' OpKernel for XLA")
 
 
@@ -68,7 +71,11 @@ def _lost(outcome: Outcome, deadline: float) -> str:
             kind = signal.Signals(-outcome.status).name
         except ValueError:
             kind = f"signal {-outcome.status}"
-        return f"was killed by {kind} before its first step{_last(outcome)}; it must run by itself first"
+        remedy = _MEMORY if kind == "SIGKILL" else "it must run by itself first"
+        return f"was killed by {kind} before a window of steps was full{_last(outcome)}; {remedy}"
+    if full := next((line for line in reversed(outcome.tail) if _FULL.search(line)), None):
+        folder = tempfile.gettempdir()
+        return f"its run could not be written down ({_short(full)}); make room in {folder}, or set TMPDIR"
     return f"ended with status {outcome.status} and left no report{_last(outcome)}; it must run by itself first"
 
 

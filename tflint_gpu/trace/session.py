@@ -19,6 +19,7 @@ from tflint_gpu.trace.evidence import SCHEMA, Evidence, GraphLoop, Placement, Sa
 from tflint_gpu.trace.failures import after_steps, at, refuse
 from tflint_gpu.trace.launcher import Outcome, find_python, launch, terminable
 from tflint_gpu.trace.script import Script
+from tflint_gpu.trace.tree import changed, look
 
 if TYPE_CHECKING:
     from tflint_gpu.trace.profile import ProfileSummary
@@ -124,6 +125,7 @@ def trace_script(job: TraceJob, progress: Progress, live: Progress = silent) -> 
 def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Progress) -> Evidence:
     began = time.monotonic()
     tracer = Tracer(job, python, work, progress, live)
+    before = look(Path.cwd())
     baseline = _baseline(tracer)
     best = baseline.best
     evidence = _evidence(job, baseline)
@@ -131,6 +133,8 @@ def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Pro
         results, notes = _what_if(tracer, baseline)
         notes = tuple(filter(None, (*notes, whatif.knee(results))))
         evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
+    files = assemble.written((baseline.first, best), changed(before, look(Path.cwd())))
+    evidence = replace(evidence, notes=(*files, *evidence.notes))
     _keep_profile(best, job.profile_folder)
     progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
     return evidence
@@ -267,7 +271,6 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
             dict.fromkeys(
                 [
                     *problems,
-                    *assemble.written(reports),
                     *first["notes"],
                     *best["notes"],
                     *(profile.notes if profile else ()),

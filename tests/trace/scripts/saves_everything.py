@@ -1,3 +1,6 @@
+import pickle
+
+import h5py
 import numpy as np
 import tensorflow as tf
 from parts import build
@@ -8,6 +11,18 @@ model = build()
 model.compile("adam", "mse")
 model.save("best.keras")
 tf.saved_model.save(model, "exported")
+model.export("served")
+tf.keras.models.save_model(model, "again.keras")
+
+# By other means, which nobody can hold back: they are told.
+np.save("array.npy", x[:2])
+with open("state.pickle", "wb") as file:
+    pickle.dump([1], file)
+tf.io.write_file("written.txt", "by an op")
+with tf.io.TFRecordWriter("rows.tfrecord") as records:
+    records.write(b"row")
+with h5py.File("rows.h5", "w") as rows:
+    rows["x"] = x[:2]
 
 checkpoint = tf.train.Checkpoint(model=model)
 manager = tf.train.CheckpointManager(checkpoint, "checkpoints", max_to_keep=1)
