@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from tflint_gpu.cli.import_ import show
 from tflint_gpu.cli.options import output_options, settings_from, settings_options
 from tflint_gpu.cli.trace import EVIDENCE, hide
 from tflint_gpu.trace.attach import AttachJob, attach, parse_workers
+from tflint_gpu.trace.kept import kept, profile_beside
 
 
 @click.command(name="attach", short_help="Record workers that are training now, and say what they wait for.")
@@ -60,16 +60,9 @@ def command(workers: tuple[str, ...], evidence_out: Path, logdir: Path | None, *
     named = parse_workers(workers)
     settings = settings_from(flags, [])
     hide(evidence_out.parent)
-    kept = evidence_out.with_name("profile").absolute()
-    draft = kept.with_name(f".{kept.name}.part")
-    try:
+    with kept(profile_beside(evidence_out).absolute()) as draft:
         folder = logdir.absolute() if logdir else draft
         job = AttachJob(named, folder, flags["python"], flags["duration"], flags["timeout"])
         click.echo(f"attach: recording {', '.join(named)} for {job.duration:g} s", err=True)
         imported = attach(job)
-        if logdir is None:
-            shutil.rmtree(kept, ignore_errors=True)
-            draft.rename(kept)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return show(imported, evidence_out, "attach", settings, flags)

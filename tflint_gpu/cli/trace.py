@@ -90,6 +90,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     enough steps were seen.
     """
     from tflint_gpu.trace.evidence import save
+    from tflint_gpu.trace.kept import profile_beside
     from tflint_gpu.trace.launcher import terminable
     from tflint_gpu.trace.script import find_module, find_script
     from tflint_gpu.trace.session import TraceJob, trace_script
@@ -111,7 +112,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
         changes=_changes(flags["what_if"], script, settings),
         budget=flags["budget"],
         show_output=flags["show_output"],
-        profile_folder=where.with_name("profile"),
+        profile_folder=profile_beside(where),
     )
     with terminable():
         hide(where.parent)

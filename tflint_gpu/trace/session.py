@@ -17,6 +17,7 @@ from tflint_gpu.trace.assemble import Report
 from tflint_gpu.trace.chains import locate_stages
 from tflint_gpu.trace.evidence import SCHEMA, Evidence, GraphLoop, Placement, Samples, WhatIf
 from tflint_gpu.trace.failures import after_steps, at, refuse
+from tflint_gpu.trace.kept import kept, refuse_others
 from tflint_gpu.trace.launcher import Outcome, find_python, launch, terminable
 from tflint_gpu.trace.script import Script
 from tflint_gpu.trace.tree import changed, look
@@ -114,6 +115,8 @@ def trace_script(job: TraceJob, progress: Progress, live: Progress = silent) -> 
     Raises `UserError` where the script cannot be run, shows no training step, or the disk takes no more.
     """
     python = find_python(job.python)
+    if job.profile_folder is not None:
+        refuse_others(job.profile_folder)
     try:
         with terminable(), tempfile.TemporaryDirectory(prefix="tflint-gpu-") as work:
             return _trace(job, python, Path(work), progress, live)
@@ -331,13 +334,6 @@ def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tu
 
 def _keep_profile(report: Report, folder: Path | None) -> None:
     """Move the profile beside the evidence."""
-    if folder is None or report["profile"] is None:
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.move(report["profile"], draft)
-        shutil.rmtree(folder, ignore_errors=True)
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    if folder is not None and report["profile"] is not None:
+        with kept(folder) as draft:
+            shutil.move(report["profile"], draft)
