@@ -82,3 +82,14 @@ def test_a_gpu_that_was_not_traced_is_not_idle() -> None:
 
 def test_no_step_no_figures() -> None:
     assert headline(evidence(window=None, steps=()), []) == "The trace saw no training step."
+
+
+def test_a_cached_batch_within_wide_noise_clears_nobody() -> None:
+    wide = (WhatIf("cached-batch", 40.0, 41.0, 1.2, 2, 0.8, 0.5, 3.0),)
+    assert headline(evidence(what_if=wide), []).endswith("waits for input.")
+
+
+def test_input_that_the_trace_itself_began_anew_is_no_wait_of_the_program() -> None:
+    told = headline(evidence(steps=steps(input_wait=60.0, host=20.0), facts={"input_restarted": True}), [])
+    assert "waits for input" not in told
+    assert "20 % of it runs on the host" in told

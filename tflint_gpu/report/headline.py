@@ -67,6 +67,9 @@ def _device(evidence: Evidence) -> str:
 
 def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
     shares = {bucket: evidence.share(bucket) or 0.0 for bucket in _WAITS}
+    if evidence.facts.get("input_restarted") is True:
+        # The trace itself began the input anew for every step.
+        del shares["input_wait"]
     bucket = max(shares, key=lambda name: (name != "unknown" and shares[name] >= _WORTH_SAYING, shares[name]))
     if shares[bucket] < _WORTH_SAYING:
         return ""
@@ -92,7 +95,9 @@ def _what_if(evidence: Evidence) -> str:
     gains = [result for result in evidence.what_if if result.gain]
     if gains:
         return _gain(max(gains, key=lambda result: result.speedup))
-    if evidence.experiment("cached-batch") is not None:
+    cached = evidence.experiment("cached-batch")
+    # A wide interval around no change clears nobody.
+    if cached is not None and (cached.high <= 1.0 or 1.0 - 1.0 / cached.high < _WORTH_SAYING):
         return "One cached batch is not measurably faster: input does not hold the step up"
     return ""
 
