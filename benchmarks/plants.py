@@ -47,6 +47,11 @@ def step(inputs, targets):
     return loss
 
 """
+#: So many ops that the Python before the first and after the last of them is little.
+DEEPER = """\
+layers = [tf.keras.layers.Dense(64, activation="relu") for _ in range(12)]
+model = tf.keras.Sequential([tf.keras.Input([64]), *layers, tf.keras.layers.Dense(1)])
+"""
 LOOP = """\
 for number, (inputs, targets) in enumerate(ds.take(100).prefetch(2)):
     step(inputs, targets)
@@ -183,7 +188,8 @@ PLANTS = (
     Plant(
         "a step that Python runs op by op",
         "eager_share",
-        STEP.replace("@tf.function\n", "")
+        DEEPER
+        + STEP.replace("@tf.function\n", "")
         + ARRAYS
         + LOOP.replace(
             "    step(inputs, targets)\n",
@@ -191,7 +197,7 @@ PLANTS = (
             '    note("cost", time.perf_counter() - began)\n    time.sleep(COST)\n',
         ),
         "eager-train-step",
-        cost=10.0,
+        cost=30.0,
     ),
     Plant(
         "predict for single rows in the loop",
