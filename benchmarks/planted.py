@@ -71,9 +71,9 @@ def noted(script: Path, steps: tuple[int, int] = PLAIN) -> tuple[float, float]:
     # The cost that stands under a number was paid on the way to the step's end of that number.
     lengths = {at: moments[at] - moments[at - 1] for at in range(first + 1, last + 1)}
     if steps == PROFILED:
-        # The breakdown leaves out pauses of more than five steps: Python's collector takes one now and then.
-        limit = 5 * statistics.median(lengths.values())
-        lengths = {at: length for at, length in lengths.items() if length <= limit}
+        # The breakdown leaves out pauses between steps: Python's collector takes one now and then.
+        pause = 5 * statistics.median(lengths.values())
+        lengths = {at: length for at, length in lengths.items() if length - costs[at] <= pause}
     return statistics.fmean(lengths.values()), statistics.fmean(costs[at] for at in lengths)
 
 
