@@ -144,6 +144,21 @@ def test_file_that_says_nothing_leaves_the_newest(read: Read, text: str) -> None
             (2, 9),
             "requirements.txt",
         ),
+        (
+            {"requirements-ci.txt": "tensorflow==2.4\n", "requirements-latest.txt": "tensorflow==2.9\n"},
+            (2, 9),
+            "requirements-latest.txt",
+        ),
+        (
+            {"requirements.apple.txt": "tensorflow-macos==2.9\n", "requirements.txt": "tensorflow==2.15\n"},
+            (2, 15),
+            "requirements.txt",
+        ),
+        (
+            {"requirements-gpu.txt": "tensorflow-gpu==2.4\n", "requirements.txt": "tensorflow==2.15\n"},
+            (2, 4),
+            "requirements-gpu.txt",
+        ),
         ({"environment.yml": "  - tensorflow\n", "setup.py": "['tensorflow==2.5']\n"}, (2, 5), "setup.py"),
         ({"requirements.txt": "-r deps/tf.txt\n", "deps/tf.txt": "tensorflow==2.6\n"}, (2, 6), "deps/tf.txt"),
         ({"requirements.txt": "-c pins.txt\ntensorflow\n", "pins.txt": "tensorflow==2.7\n"}, (2, 7), "pins.txt"),

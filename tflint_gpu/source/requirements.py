@@ -21,8 +21,11 @@ _NAMES = frozenset(
 )
 #: Files whose versions are what is really installed: they have the first word.
 _LOCKS = frozenset({"pipfile.lock", "poetry.lock", "uv.lock", "pdm.lock", "pylock.toml", "conda-lock.yml"})
-#: Files for other work than training come last.
-_ASIDE = re.compile(r"dev|test|doc|lint|ci\b|build")
+#: Files for machines with GPUs come first, those for other work than training and for other machines last.
+_FIRST = re.compile(r"(?:^|[-_.])(?:gpu|cuda)(?:[-_.\d]|$)")
+_ASIDE = re.compile(
+    r"(?:^|[-_.])(?:dev|tests?|docs?|lint|ci|build|apple|mac(?:os)?|darwin|win(?:dows)?|tpu|cpu)(?:[-_.]|$)"
+)
 _CONDA = re.compile(r"(?:conda|env(?:ironment)?)(?:[-_.].*)?\.ya?ml")
 _INCLUDED = re.compile(r"^\s*(?:-r|-c|--requirement|--constraint)[\s=]+([^\s#]+)", re.MULTILINE)
 
@@ -77,10 +80,11 @@ def _in_folder(folder: Path) -> list[Path]:
     return list(found)
 
 
-def _rank(path: Path) -> tuple[int, bool, str]:
+def _rank(path: Path) -> tuple[int, int, bool, str]:
     name = path.name.lower()
     inside = path.parent.name == "requirements"
-    return (0 if name in _LOCKS else 1 + inside, _ASIDE.search(name) is not None, path.name)
+    fitting = -1 if _FIRST.search(name) else 1 if _ASIDE.search(name) else 0
+    return (0 if name in _LOCKS else 1 + inside, fitting, name != "requirements.txt", path.name)
 
 
 def _add_with_included(path: Path, found: dict[Path, None]) -> None:
