@@ -78,7 +78,7 @@ class _Verification:
         self.longest = 0.0
 
     def run(self, trials: Sequence[Trial]) -> tuple[VerifiedFix, ...]:
-        """Try one after the other."""
+        """Run the program as it is and with the fixes of each trial; return what came of each."""
         self._launch(self.plain)
         if self.first is not None and len(self.first["track"]["plain_ms"]) < assemble.ENOUGH:
             # Too few steps of the script's own: from now on its loop is prolonged, or its phases are shortened.
