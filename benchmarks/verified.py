@@ -69,7 +69,7 @@ def row(name: str, fix: dict[str, Any]) -> str:
         return f"| {' | '.join(told)} | | | | | | {fix['note']} | no |"
     figures = [f"{result['baseline_ms']:.2f}", f"{result['step_ms']:.2f}", f"{result['speedup']:.2f} ×"]
     figures += [f"{result['low']:.2f}–{result['high']:.2f}", str(result["repeats"])]
-    agree = "none handed out" if losses is None else f"{'agree' if losses['agree'] else 'differ'}"
+    agree = "none of the same steps" if losses is None else f"{'agree' if losses['agree'] else 'differ'}"
     if losses is not None:
         agree += f" (apart {losses['difference']:.1%}, run to run {losses['noise']:.1%})"
     return f"| {' | '.join([*told, *figures, agree, 'yes' if fix['helpful'] else 'no'])} |"

@@ -54,7 +54,7 @@ def test_a_fix_that_was_tried_says_so_at_the_finding(samples: Samples, finding: 
     tried = VerifiedFix("TFG101", "missing-prefetch", "safe", (Spot("train.py", 11),), result)
     report = replace(samples["traced"](), evidence=evidence(verified_fixes=(tried,)))
     shown = click.unstyle(render(replace(report, findings=(finding("TFG101", ("train.py", 11)),))))
-    assert "\n  tried: not helpful: no gain beyond the noise; no loss was handed out to compare\n" in shown
+    assert "\n  tried: not helpful: no gain beyond the noise; no losses of the same steps to compare\n" in shown
     elsewhere = click.unstyle(render(replace(report, findings=(finding("TFG101", ("train.py", 31)),))))
     assert "tried: " not in elsewhere
 

@@ -51,7 +51,7 @@ def test_fixes_that_were_tried_tell_gain_and_losses() -> None:
     lines = summary(evidence(verified_fixes=fixes))
     ends = {
         "helps": "gives back 50 % of the step; losses of the first 5 steps agree",
-        "useless": "not helpful: no gain beyond the noise; no loss was handed out to compare",
+        "useless": "not helpful: no gain beyond the noise; no losses of the same steps to compare",
         "slower": "not helpful: slower; losses of the first 5 steps differ by up to 25 %",
         "unsound": "do not make it, it is not safe here: losses of the first 5 steps differ by up to 25 %",
         "unsteady": "losses of the first 5 steps agree within what they differ from run to run (10 %)",

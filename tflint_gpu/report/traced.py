@@ -110,7 +110,7 @@ def outcome(fix: VerifiedFix) -> str:
 
 def _on_losses(losses: Losses | None) -> str:
     if losses is None:
-        return "no loss was handed out to compare"
+        return "no losses of the same steps to compare"
     first = f"of the first {losses.steps[-1]} steps"
     if losses.agree and losses.noise > losses.difference > 1e-3:
         return f"losses {first} agree within what they differ from run to run ({percent(losses.noise)})"
