@@ -31,8 +31,8 @@ _WORKING = (
     "Read with tf.data, or a PyDataset with workers."
 )
 _PLAIN = (
-    "A Python generator hands elements over one by one on one core. "
-    "Pass the arrays themselves, or use from_tensor_slices."
+    "A Python generator feeds training from one core. Where it only picks rows of arrays, pass the arrays; "
+    "else read with tf.data, or a PyDataset with workers."
 )
 _FLOW = (
     "ImageDataGenerator loads and augments in Python on one core, and the GPU waits. "
