@@ -3,6 +3,7 @@
 #   make test   run the tests
 #   make lint   check style and types
 #   make bench  time a check beside other linters
+#   make bench-trace  what a trace adds to a step and to a run, how long a profile takes to read
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -16,7 +17,7 @@ FIND_PYTHON := for python in python3 python3.13 python3.12 python3.11 python3.10
 	done; \
 	[ -n "$$python" ] || { echo "Python 3.10 to 3.13 is needed and was not found" >&2; exit 1; }
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-trace clean
 
 demo: $(STAMP)
 	@$(BIN)/tflint-gpu trace --output-format full fixtures/slow_input/train.py; \
@@ -38,6 +39,11 @@ bench: $(STAMP)
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest "$$corpus" $(CORPUS) && \
 	$(BIN)/python -m zipfile -e "$$corpus"/*.whl "$$corpus/tree" && \
 	$(BIN)/python benchmarks/static.py --name "$(CORPUS)" "$$corpus/tree"
+
+bench-trace: $(STAMP)
+	$(BIN)/python benchmarks/probe.py
+	$(BIN)/python benchmarks/report_time.py
+	$(BIN)/python benchmarks/profile_reader.py
 
 $(STAMP): pyproject.toml
 	@$(FIND_PYTHON); $$python -m venv $(VENV)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -73,3 +74,31 @@ def test_the_whole_run_prints_both_tables(tree: Path) -> None:
 
     assert done.stdout.startswith("a tree: 4 files with 10 lines of Python; 2 of them")
     assert done.stdout.count("| at most ") + done.stdout.count("| at least ") == 6
+
+
+def test_a_made_profile_is_read_and_held_against_the_bounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    reader = runpy.run_path(str(BENCHMARKS / "profile_reader.py"))
+    file = tmp_path / "made.xplane.pb"
+    file.write_bytes(reader["made"](100_000))
+    told = reader["report"](file)
+    assert file.stat().st_size >= 100_000
+    assert re.search(r"with \d+ steps", told)
+    assert len(re.findall(r"\| (yes|\*\*no\*\*) \|$", told, re.MULTILINE)) == 2
+
+
+def test_the_untraced_time_begins_where_the_interpreter_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    timing = runpy.run_path(str(BENCHMARKS / "report_time.py"))
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys, time\ntime.sleep(0.3)\nstart = (time.perf_counter(), time.time())\n"
+        "notes = open(sys.argv[1], 'w')\nnotes.write(f'{start[0]} {start[1]}\\n')\n"
+        f"for step in range({timing['STEPS']} + 30):\n"
+        "    time.sleep(0.004)\n    notes.write(f'{time.perf_counter()} 0\\n')\n"
+    )
+    assert 0.3 + 0.004 * timing["STEPS"] < timing["plain"](script, tmp_path / "notes.txt")

@@ -63,7 +63,9 @@ def test_steps_stages_and_changes(
     assert {result.change for result in evidence.what_if} == set(changes)
     if kind == "fit":
         assert [(made.kind, made.name) for made in evidence.python_input] == [("numpy_function", "waits")]
-        assert evidence.callbacks[0].ms_per_step >= 9.0
+        (slow,) = evidence.callbacks
+        assert slow.name == "Slow"
+        assert 0.1 < slow.ms_per_step / window.step_ms <= 1
         cached = evidence.experiment("cached-batch")
         assert cached is not None
         assert cached.speedup > 1

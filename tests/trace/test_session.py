@@ -178,6 +178,19 @@ def test_one_cached_batch_shows_what_slow_input_costs(traced: Tracing) -> None:
     assert result.gain
 
 
+@real
+def test_workers_eager_steps_and_callbacks_are_tried_in_the_same_process(traced: Tracing) -> None:
+    evidence, _ = traced("kinds.py", "sequence", changes=("workers-4",), budget=60.0)
+    workers = evidence.experiment("workers-4")
+    assert workers is not None
+    # Items sleep, and so do not share the cores: four threads make them faster on any machine.
+    assert workers.speedup > 1.2
+    changes = ("run-eagerly-off", "callbacks-off")
+    evidence, _ = traced("kinds.py", "eager-fit", changes=changes, budget=60.0)
+    assert {result.change for result in evidence.what_if} == set(changes)
+    assert evidence.facts["run_eagerly"] is True
+
+
 def test_a_second_run_prolongs_loops_and_repeats_calls() -> None:
     job = TraceJob(find_script(str(SCRIPTS / "agent.py")))
     report = {"track": {"kind": "fit", "n": 3, "spot": None}, "tracks": [], "chains": [], "functions": []}
