@@ -1,6 +1,6 @@
 import random
 
-from tflint_gpu.trace.profile.intervals import clip, holds, length, merge, subtract
+from tflint_gpu.trace.profile.intervals import clip, holds, length, merge, subtract, union
 
 
 def _points(intervals):
@@ -23,3 +23,5 @@ def test_arithmetic_agrees_with_sets_of_points():
         assert _points(subtract(left, right)) == _points(some) - _points(other)
         assert _points(clip(left, start, end)) == _points(some) & set(range(start, end))
         assert {point for point in range(50) if holds(left, point)} == _points(some)
+        assert _points(union(left, [], right)) == _points(some) | _points(other)
+        assert union(left, []) == left

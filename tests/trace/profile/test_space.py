@@ -75,3 +75,17 @@ def test_stats_of_every_kind_read_alike_fast_and_slow(tmp_path: Path):
 def test_a_missing_file(tmp_path: Path):
     with pytest.raises(UserError, match=r"nothing\.xplane\.pb: cannot read the profile"):
         read_space(tmp_path / "nothing.xplane.pb")
+
+
+@pytest.mark.parametrize("name", ["/host:CPU", "/device:GPU:0"])
+def test_a_line_that_is_damaged_inside_is_told_when_it_is_read(tmp_path: Path, name: str):
+    lines = {"python": [at("train", 0, 10, step_num=1)], "Stream #1": [at("gemm", 1, 2)]}
+    negative = message("XLine")(id=1, name=b"Stream #2")
+    negative.events.add(metadata_id=1, offset_ps=5, duration_ps=-5)
+    early = message("XLine")(timestamp_ns=-1)
+    for damage in (b"\xff\xff\xff", negative.SerializeToString(), early.SerializeToString()):
+        built = message("XPlane").FromString(plane(name, lines))
+        built.lines.append(damage)
+        file = write(tmp_path / "x.xplane.pb", built.SerializeToString())
+        with pytest.raises(UserError, match="record it again"):
+            read_profile(file)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.names import Work, device_work
-from tflint_gpu.trace.profile.space import Line, Plane, Stats
+from tflint_gpu.trace.profile.space import DamagedError, Line, Plane, Stats
 
 _NEEDED = frozenset({"tf_op", "level 0", "hlo_op", "correlation_id", "memcpy_details", "group_id"}) | {
     "kernel_details"
@@ -99,6 +99,8 @@ def _read_stream(plane: Plane, line: Line, trace: DeviceTrace) -> None:
         name, work, known = plans[number]
         start = base + event.offset_ps
         end = start + event.duration_ps
+        if end < start:
+            raise DamagedError
         stats = read(event)
         known.append((start, end))
         if work is Work.KERNEL or work is Work.COLLECTIVE:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.memory import MEMORY_STATS, ON_GPU, Level, level_of
 from tflint_gpu.trace.profile.names import CALLS, Kind, host_kind, op_type
-from tflint_gpu.trace.profile.space import DURATION, NUMBER, OFFSET, Line, Plane, Stats
+from tflint_gpu.trace.profile.space import DURATION, NUMBER, OFFSET, DamagedError, Line, Plane, Stats
 
 #: The kinds whose time goes into a bucket of the step.
 _IN_BUCKETS = frozenset({Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST})
@@ -106,7 +106,12 @@ class HostTrace:
 
     def add(self, kind: Kind, start: int, end: int, group: int | None) -> None:
         """Note that the host spent ``[start, end)`` on `kind`; an interval inside the last one adds nothing."""
-        _note(self.waits[kind, group if self.grouped else None], start, end)
+        known = self.waits[kind, group if self.grouped else None]
+        if known and known[-1][0] <= start <= known[-1][1]:
+            if end > known[-1][1]:
+                known[-1] = (known[-1][0], end)
+        else:
+            known.append((start, end))
 
     def intervals(self, kind: Kind, group: int | None) -> list[Interval]:
         """Return the intervals of `kind` that belong to `group`; all of them where the file does not group."""
@@ -176,6 +181,8 @@ class _Thread:
         # Columns of plain integers: a thread may hold millions of events, and an object each would stay.
         events = self.line.events
         numbers, offsets, lengths = (array("q", map(column, events)) for column in (NUMBER, OFFSET, DURATION))
+        if min(lengths, default=0) < 0:
+            raise DamagedError
         plans = self._plans(numbers)
         wanted = array("q", [at for at, number in enumerate(numbers) if number in plans])
         if not _in_order(offsets, lengths):
@@ -214,7 +221,11 @@ class _Thread:
             if act is not None:
                 act(name, stats, start, end)
             if known is not None:
-                _note(known, start, end)
+                if known and known[-1][0] <= start <= known[-1][1]:
+                    if end > known[-1][1]:
+                        known[-1] = (known[-1][0], end)
+                else:
+                    known.append((start, end))
             elif grouped and (own or "group_id" in stats):
                 add(kind, start, end, stats.get("group_id"))
         while stack:
@@ -338,15 +349,6 @@ class _Thread:
         outer = next((below for below in reversed(self.stack) if below.stage), None)
         if outer:
             outer.nested_ps += length
-
-
-def _note(known: list[Interval], start: int, end: int) -> None:
-    """Add an interval to `known`; one that touches the last one extends it."""
-    if known and known[-1][0] <= start <= known[-1][1]:
-        if end > known[-1][1]:
-            known[-1] = (known[-1][0], end)
-    else:
-        known.append((start, end))
 
 
 def _in_order(offsets: array[int], lengths: array[int]) -> bool:

@@ -24,6 +24,12 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
     return merged
 
 
+def union(*merged: list[Interval]) -> list[Interval]:
+    """Return the union of sorted, disjoint lists."""
+    filled = [each for each in merged if each]
+    return filled[0] if len(filled) == 1 else merge(interval for each in filled for interval in each)
+
+
 def length(merged: Iterable[Interval]) -> int:
     """Return the summed length of disjoint intervals."""
     return sum([end - start for start, end in merged])

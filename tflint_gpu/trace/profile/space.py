@@ -26,6 +26,10 @@ NUMBER, OFFSET, DURATION = attrgetter("metadata_id"), attrgetter("offset_ps"), a
 Stats = dict[str, Any]
 
 
+class DamagedError(Exception):
+    """The file holds what no profiler writes, though its outer shell parses."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A stream or a thread. `events` are raw XEvents; an event starts at ``base_ps + event.offset_ps``."""
@@ -47,9 +51,16 @@ class Plane:
     raw_lines: tuple[bytes, ...]
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines, each parsed when it is asked for."""
+        """Yield the lines, each parsed when it is asked for; raises `DamagedError` where one cannot be."""
+        from google.protobuf.message import DecodeError
+
         for raw in self.raw_lines:
-            line = message("XLine").FromString(raw)
+            try:
+                line = message("XLine").FromString(raw)
+            except DecodeError:
+                raise DamagedError from None
+            if line.timestamp_ns < 0:
+                raise DamagedError
             yield Line(_text(line.name or line.display_name), line.id, line.timestamp_ns * 1000, line.events)
 
     def stats(self, event: Any, wanted: frozenset[str] | None = None) -> Stats:
@@ -79,9 +90,13 @@ class Plane:
                 if name is None:
                     continue
                 if tag in _VARINT_TAGS:
+                    # Integers of one or two bytes here, since a call takes as long as all the rest.
                     value: Any = raw[at]
                     if value > 127:
-                        value, _ = _varint(raw, at)
+                        if raw[at + 1] < 128:
+                            value += (raw[at + 1] << 7) - 128
+                        else:
+                            value, _ = _varint(raw, at)
                     if tag == _REF_TAG:
                         value = stat_names.get(value, "")
                     elif tag == _INT64_TAG and value >= 1 << 63:
@@ -116,24 +131,23 @@ def read_space(path: Path) -> list[Plane]:
 
 
 def _parse_planes(data: bytes, path: Path) -> list[Plane]:
-    """Parse a whole space; every line is parsed once here, so that later readers meet no torn one."""
+    """Parse a whole space; its lines are parsed when they are read."""
     from google.protobuf.message import DecodeError
 
     try:
         planes = [_plane(raw) for raw in message("XSpace").FromString(data).planes]
-        for plane in planes:
-            if not plane.name.startswith(("/", "Task", "#")) or any(_strange(line) for line in plane.lines()):
-                raise DecodeError("no plane of a profiler")
     except DecodeError:
-        raise UserError(
-            f"{path}: not a readable XPlane profile (truncated, damaged or another format); record it again"
-        ) from None
+        raise damaged(path) from None
+    if not all(plane.name.startswith(("/", "Task", "#")) for plane in planes):
+        raise damaged(path)
     return planes
 
 
-def _strange(line: Line) -> bool:
-    """Say whether `line` has times that no profiler writes: damage that still parses."""
-    return line.base_ps < 0 or min(map(DURATION, line.events), default=0) < 0
+def damaged(path: Path) -> UserError:
+    """Return what is told of a file that is no profile, or no longer one."""
+    return UserError(
+        f"{path}: not a readable XPlane profile (truncated, damaged or another format); record it again"
+    )
 
 
 def _plane(raw: bytes) -> Plane:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tflint_gpu.trace.evidence import BUCKETS, Step
 from tflint_gpu.trace.profile.device import DeviceTrace
 from tflint_gpu.trace.profile.host import HostTrace, Marker
-from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract
+from tflint_gpu.trace.profile.intervals import Interval, clip, length, merge, subtract, union
 from tflint_gpu.trace.profile.names import Kind, Work, is_collective
 
 #: A pause this many times the median between two steps is an epoch's end or an evaluation, not part of a step.
@@ -94,8 +94,9 @@ class Breakdown:
     def __init__(self, host: HostTrace, device: DeviceTrace | None, step_ops: Sequence[Interval] = ()) -> None:
         self.host, self.device = host, device
         self.step_ops = merge(step_ops)
-        self.busy = merge(device.all_work()) if device else []
-        self.kernels = merge([*device.work[Work.KERNEL], *device.work[Work.COLLECTIVE]]) if device else []
+        self.work = {work: merge(device.work[work]) for work in Work} if device else {}
+        self.busy = union(*self.work.values())
+        self.kernels = union(*(self.work[work] for work in (Work.KERNEL, Work.COLLECTIVE) if device))
         self._cache: dict[int | None, dict[str, list[Interval]]] = {}
         self._runtime: dict[int | None, list[Interval]] = {}
         self._tracing = tracing(host)
@@ -104,14 +105,16 @@ class Breakdown:
     def step(self, span: Span) -> Step:
         """Return `span` as a step; its buckets add up to its length."""
         left: list[Interval] = [(span.start, span.end)]
+        rest = span.end - span.start
         buckets = {}
         by_bucket = self._buckets(span.group)
         for bucket in BUCKETS[:-1]:
             intervals = self._host_work(span, by_bucket) if bucket == "host" else by_bucket.get(bucket, [])
             after = subtract(left, clip(intervals, span.start, span.end))
-            buckets[bucket] = _ms(length(left) - length(after))
+            before, rest = rest, length(after)
+            buckets[bucket] = _ms(before - rest)
             left = after
-        buckets[BUCKETS[-1]] = _ms(length(left))
+        buckets[BUCKETS[-1]] = _ms(rest)
         return Step(
             step_ms=_ms(span.end - span.start),
             gpu_busy_ms=_ms(length(clip(self.busy, span.start, span.end))) if self.device else None,
@@ -125,8 +128,7 @@ class Breakdown:
         return self._cache[group]
 
     def _device_buckets(self, group: int | None) -> dict[str, list[Interval]]:
-        assert self.device
-        found = {work.value: merge(self.device.work[work]) for work in Work}
+        found = {work.value: intervals for work, intervals in self.work.items()}
         # Kernels of NCCL say when GPUs exchange; without them the hosts do it, over the network.
         found["collectives"] = found["collectives"] or self._exchanges
         found["input_wait"] = merge(self.host.intervals(Kind.INPUT, group))

@@ -26,7 +26,7 @@ from tflint_gpu.trace.profile.loops import LoopTime, loop_times
 from tflint_gpu.trace.profile.memory import memory_of
 from tflint_gpu.trace.profile.ops import OpTime, device_op_times, in_input, op_times
 from tflint_gpu.trace.profile.pipelines import pipeline_stages
-from tflint_gpu.trace.profile.space import Plane, read_space
+from tflint_gpu.trace.profile.space import DamagedError, Plane, damaged, read_space
 from tflint_gpu.trace.profile.steps import Breakdown, Span, device_spans, host_spans, tracing
 from tflint_gpu.trace.usage import GpuUse, HostUse, Memory
 
@@ -164,19 +164,26 @@ def _read_file(file: Path) -> _Host:
     planes = read_space(file)
     _refuse_tpu(planes, file)
     found = _Host(HostTrace(), _PORT.sub(r":\1", file.name.removesuffix(".xplane.pb")))
-    while planes:
-        # What was read is let go: the bytes of a large profile count.
-        plane = planes.pop(0)
-        if plane.name == "/host:CPU":
-            found.host = read_host(plane)
-        elif plane.name.startswith("/device:GPU:"):
-            found.devices.append(read_device(plane))
+    try:
+        _read_planes(planes, found)
+    except DamagedError:
+        raise damaged(file) from None
     if not found.devices and found.host.begin is None:
         raise UserError(f"{file}: the profile has neither host nor GPU events; record it again while steps run")
     if not found.host.markers and not found.host.grouped:
         found.stepping, calls = called_steps(found.host)
         found.host.markers += calls
     return found
+
+
+def _read_planes(planes: list[Plane], found: _Host) -> None:
+    """Read `planes` into `found`; what was read is let go, as the bytes of a large profile count."""
+    while planes:
+        plane = planes.pop(0)
+        if plane.name == "/host:CPU":
+            found.host = read_host(plane)
+        elif plane.name.startswith("/device:GPU:"):
+            found.devices.append(read_device(plane))
 
 
 def _refuse_tpu(planes: Iterable[Plane], file: Path) -> None:
