@@ -19,7 +19,7 @@ from tflint_gpu.trace.evidence import Spot, VerifiedFix
 from tflint_gpu.trace.launcher import Outcome
 from tflint_gpu.trace.script import Script
 from tflint_gpu.trace.session import TraceJob, Tracer
-from tflint_gpu.trace.verify import Trial, compare_losses, moved_line, verify
+from tflint_gpu.trace.verify import Trial, compare_losses, moved_line, past_first_epoch, verify
 
 BEFORE = b"import os\nds = make()\nmodel.fit(ds)\n"
 AFTER = b"import os\nimport tensorflow as tf\nds = make().prefetch(2)\nmodel.fit(ds)\n"
@@ -162,6 +162,17 @@ def test_losses_of_several_steps_in_one_call_are_held_against_the_same_step() ->
     assert found is not None
     assert (found.steps, found.agree) == ((4,), True)
     assert compare_losses([one], [[]]) is None
+
+
+def test_the_first_epoch_is_let_pass_where_it_is_short() -> None:
+    here = Path.cwd()
+    job = TraceJob(Script("script", "train.py", here / "train.py", here, (here,)), warmup=10)
+    later = past_first_epoch(job, 32.0)
+    assert later is not None
+    assert later.warmup == 34
+    assert past_first_epoch(job, 4.0) == job
+    assert past_first_epoch(job, None) is None
+    assert past_first_epoch(job, 5000.0) is None
 
 
 @pytest.mark.parametrize(("line", "moved"), [(1, 1), (2, 3), (3, 4), (9, 9)])

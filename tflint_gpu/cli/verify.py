@@ -29,12 +29,26 @@ def with_verified_fixes(
     tell: Callable[[str], None],
 ) -> Evidence:
     """Return `evidence` with what running the program with the fixes of `rules` (``all``, or names) has shown."""
-    from tflint_gpu.trace.verify import verify
+    from tflint_gpu.trace.verify import past_first_epoch, verify
 
     # A rule that is asked for by name may have nothing but a hint.
     report = assemble(result, evidence, replace(settings, pedantic=True))
+    later = past_first_epoch(job, evidence.facts.get("epoch_steps"))
+    if later is None:
+        report = replace(report, findings=tuple(_without_caches(report.findings, tell)))
     trials = list(_trials(result, report, evidence, settings, rules, tell))
-    return replace(evidence, verified_fixes=verify(job, trials, tell)) if trials else evidence
+    return replace(evidence, verified_fixes=verify(later or job, trials, tell)) if trials else evidence
+
+
+def _without_caches(findings: Sequence[Finding], tell: Callable[[str], None]) -> Iterator[Finding]:
+    """Yield `findings`, those whose fix is a cache without it: that gives back nothing in the first epoch."""
+    for finding in findings:
+        changes = finding.fix.changes if finding.fix else ()
+        if any(("method", "cache") in change.parameters for change in changes):
+            tell(f"verify: {finding.location}: {finding.code} not tried: the trace saw no epoch end")
+            yield replace(finding, fix=None)
+        else:
+            yield finding
 
 
 def _trials(

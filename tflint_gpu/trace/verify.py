@@ -30,6 +30,10 @@ from tflint_gpu.trace.session import Progress, TraceJob, Tracer, cells_for, long
 ALWAYS, LEAST, MOST = 2, 3, 6
 #: Losses of so many steps are compared, and this relative difference is put down to rounding.
 COMPARED, ROUNDING = 10, 1e-3
+#: An epoch of at most so many steps is let pass: what a cache gives back comes after the first.
+LONGEST_EPOCH = 300
+#: Seconds after which a phase of a run makes do with fewer steps.
+PATIENCE = 30.0
 SEED = 20180
 
 
@@ -53,6 +57,13 @@ class _Arm:
     times: whatif.Arm
     losses: list[list[dict[str, Any]]] = field(default_factory=list)
     problem: str = ""
+
+
+def past_first_epoch(job: TraceJob, epoch_steps: float | None) -> TraceJob | None:
+    """Return the job with a warm-up that lets the first epoch pass; None where that is too long, or unknown."""
+    if not epoch_steps or epoch_steps > LONGEST_EPOCH:
+        return None
+    return replace(job, warmup=max(job.warmup, int(epoch_steps) + 2))
 
 
 def verify(job: TraceJob, trials: Sequence[Trial], progress: Progress) -> tuple[VerifiedFix, ...]:
@@ -113,7 +124,8 @@ class _Verification:
         extra = dict(self.extra)
         if arm.trial and extra.get("target"):
             extra["target"] = _moved(extra["target"], arm.trial)
-        outcome = self.tracer.launch(**extra, **changes, lean=True, seed=SEED, losses=COMPARED)
+        same = {"lean": True, "seed": SEED, "losses": COMPARED, "seconds": PATIENCE}
+        outcome = self.tracer.launch(**{**extra, **changes, **same})
         self.longest = max(self.longest, time.monotonic() - began)
         arm.problem = self._note(arm, outcome)
 
