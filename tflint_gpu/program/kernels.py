@@ -57,6 +57,11 @@ def cpu_only(api_name: str, call: Call | None = None, tensorflow: Version | None
     return None
 
 
+def lacks_kernels(api_name: str, tensorflow: Version | None = None) -> bool:
+    """Say whether some call of `api_name` becomes ops without a GPU kernel: whether `cpu_only` need be asked."""
+    return any(entry["ops"] for entry in _entries_of(api_name, table_version(tensorflow)))
+
+
 def xla_refuses(api_name: str, call: Call | None = None) -> tuple[str, ...]:
     """Return the ops in a call of `api_name` that XLA cannot compile; empty where it can, or nothing is known."""
     for entry in _entries_of(api_name, table_version(None)):

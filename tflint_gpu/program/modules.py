@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -105,11 +106,16 @@ class Module:
         return self.source.location(line, column, end_line, end_column)
 
 
-def imports_of(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Yield (dots, module, names) for each import statement that a line of `text` seems to hold.
+@functools.lru_cache(maxsize=4096)
+def imports_of(text: str) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """Return (dots, module, names) for each import statement that a line of `text` seems to hold.
 
     A cheap over-approximation for the import graph; the tree has the last word.
     """
+    return tuple(_imports(text))
+
+
+def _imports(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
     for match in _IMPORT.finditer(text):
         dots, module, names, plain = match.groups()
         if plain is not None:

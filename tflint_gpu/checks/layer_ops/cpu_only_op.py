@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.kernels import cpu_only
+from tflint_gpu.program.kernels import cpu_only, lacks_kernels
 from tflint_gpu.program.values import Tensor
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class CpuOnlyOpInStep(Check):
             yield from loudest(self._suspicions(program))
 
     def _suspicions(self, program: Program) -> Iterator[Finding]:
-        for call in program.calls_where(_may_lack_kernel):
-            op = cpu_only(call.callee, call, program.target.tensorflow)
+        version = program.target.tensorflow
+        for call in program.calls_where(lambda name: _is_op(name) and lacks_kernels(name, version)):
+            op = cpu_only(call.callee, call, version)
             if op is None or not in_training_step(call, program):
                 continue
             jit = compiled(call, program)
@@ -65,7 +66,7 @@ class CpuOnlyOpInStep(Check):
         return judge_placement(finding, evidence)
 
 
-def _may_lack_kernel(name: str) -> bool:
+def _is_op(name: str) -> bool:
     return name.startswith(("tf.", "keras.")) and not name.startswith(ELSEWHERE)
 
 
