@@ -31,6 +31,7 @@ def branch(machine: Machine, state: State, arms: list[tuple[Guard, list[ast.stmt
     start = dict(state.names)
     outer = state.context
     ends: list[dict[str, Value]] = []
+    last = len(arms) - 1
     state.branches += 1
     for number, (guard, body) in enumerate(arms):
         if number:
@@ -39,14 +40,14 @@ def branch(machine: Machine, state: State, arms: list[tuple[Guard, list[ast.stmt
         state.ended = False
         machine.execute(body, state)
         if not state.ended:
-            ends.append(dict(state.names))
+            ends.append(dict(state.names) if number < last else state.names)
     state.branches -= 1
     state.context = outer
     state.ended = not ends
-    if ends:
-        restore(state, join_names(ends))
-    else:
+    if not ends:
         restore(state, start)
+    elif ends[0] is not state.names:
+        restore(state, join_names(ends))
 
 
 def restore(state: State, names: dict[str, Value]) -> None:
@@ -59,10 +60,16 @@ def join_names(ends: list[dict[str, Value]]) -> dict[str, Value]:
     """Join the variables of several ends of control; one that an arm does not set keeps the others' value."""
     result = dict(ends[0])
     for end in ends[1:]:
-        for name, value in end.items():
-            known = result.get(name)
-            result[name] = value if known is None or known is value else joins.join(known, value)
+        join_into(result, end)
     return result
+
+
+def join_into(names: dict[str, Value], end: dict[str, Value]) -> None:
+    """Let `names` hold what the variables are where control may also come from `end`."""
+    for name, value in end.items():
+        known = names.get(name)
+        if known is not value:
+            names[name] = value if known is None else joins.join(known, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,7 @@ def _run(
     state.context = outer
     close_loop(machine, state, loop, with_calls)
     if not certain:
-        joined = branches.join_names([dict(state.names), before])
-        state.names.clear()
-        state.names.update(joined)
+        branches.join_into(state.names, before)
 
 
 def assigned_in(node: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
