@@ -183,3 +183,8 @@ def test_no_experiment_says_nothing(rule: Callable[[str], Check]) -> None:
     check = rule("tiny-batch")
 
     assert check.judge(finding_at(check, 9), evidence_of()) is None
+
+
+def test_a_list_that_holds_itself_is_no_illustration(analyse: Analyse) -> None:
+    findings = found(analyse, "x = [1.0]\nx.append(x)\nsmall.fit(np.array(x), np.zeros(64), batch_size=4)")
+    assert len(findings) <= 1

@@ -72,6 +72,9 @@ _LARGE_IMAGE = 384 * 384
 #: Rows that somebody typed in to show something.
 _TOY_ROWS = 32
 
+#: Lists in lists and views of views that are looked into; a list may hold itself.
+_NESTED = 8
+
 #: Numbers counted by ``range`` up to this are an illustration too.
 _COUNTED = 101
 _CONSTANTS = ("tf.constant", "tf.convert_to_tensor")
@@ -205,20 +208,23 @@ def _toy(data: Value | None) -> bool:
 _REARRANGES = ("array", "asarray", "transpose", "reshape", "expand_dims", "astype", "train_test_split")
 
 
-def _spelled_out(data: Value | None) -> bool:
+def _spelled_out(data: Value | None, depth: int = 0) -> bool:
     """Say whether every number of `data` stands in the code itself, or counts up to a hundred."""
+    if depth > _NESTED:
+        return False
     match data:
         case Items(kind="list", items=items, complete=True):
-            return bool(items) and all(isinstance(item, Const) or _spelled_out(item) for item in items)
+            return bool(items) and all(isinstance(item, Const) or _spelled_out(item, depth + 1) for item in items)
         case Produced(callee="builtins.range", call=call):
             counts = [constant(argument) for argument in call.args]
             return all(isinstance(count, int) and abs(count) <= _COUNTED for count in counts)
         case Produced(callee="numpy.arange", call=call):
             return len(call.args) == 1 and isinstance(count := constant(call.args[0]), int) and count <= _COUNTED
         case Produced(callee=callee, call=call) if callee.rpartition(".")[2] in _REARRANGES:
-            return _spelled_out(call.args[0] if callee.startswith(("numpy.", "sklearn.")) else call.receiver)
+            given = call.args[0] if callee.startswith(("numpy.", "sklearn.")) and call.args else call.receiver
+            return _spelled_out(given, depth + 1)
         case Subscript(base=base) | Element(source=base) | Attribute(base=base, name="T"):
-            return _spelled_out(base)
+            return _spelled_out(base, depth + 1)
         case _:
             return False
 
