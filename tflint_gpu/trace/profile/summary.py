@@ -219,7 +219,7 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
         devices=devices,
         steps=steps,
         seen_as=seen_as,
-        kernels=kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None,
+        kernels=_all_kernels(used, kernels, per),
         copies=copies_of(*_copied(files), per) if any(device.traced for device in devices) else None,
         memory=memory_of((found.host.memory, _host_steps(found)) for found in files),
         hosts=_hosts(files, [steps for _, steps in own]) if several and seen_as != "time" else (),
@@ -286,6 +286,13 @@ def _device_summary(found: _Host, device: DeviceTrace, host: str) -> DeviceSumma
         kernels=kernel_stats(kernels, max(1, len(steps)), device.vendor == "AMD") if kernels else None,
         collective_ms=_collective_ms(device, found.spans.get(device.name, [])),
     )
+
+
+def _all_kernels(used: Sequence[DeviceSummary], kernels: Sequence[Kernel], per: int) -> Kernels | None:
+    """Sum up the `kernels` of all GPUs; those of a single one are summed up already."""
+    if len(used) == 1 and per == len(used[0].steps):
+        return used[0].kernels
+    return kernel_stats(kernels, per, any(device.vendor == "AMD" for device in used)) if kernels else None
 
 
 def _collective_ms(device: DeviceTrace, spans: Sequence[Span]) -> float | None:
