@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflint_gpu.findings import Edit, Finding, Severity, Verdict
@@ -17,6 +18,9 @@ Relint = Callable[[Mapping[str, bytes]], Sequence[Finding]]
 
 #: Fixes that overlap wait for the next round; a chain of more than these is left to the next run.
 MAX_ROUNDS = 8
+
+#: A finding and the edits that fix it.
+_Plan = tuple[Finding, tuple[Edit, ...]]
 
 _COSTS_NOTHING = frozenset({Verdict.REFUTED, Verdict.MASKED})
 
@@ -138,6 +142,11 @@ class _Session:
     fixed: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
     #: None for a finding that nobody asked to fix: a hint, say, that the report does not show.
     refused: dict[_Key, Refusal | None] = field(default_factory=dict)
+    #: Files in which fixes did not hold together.
+    one_at_a_time: set[str] = field(default_factory=set)
+    #: How many fixes to make at once.
+    most: int = sys.maxsize
+    held_back: bool = False
 
     def begin(self) -> None:
         """Take stock: every finding counts when looking for new ones, though only those given are to be fixed."""
@@ -159,59 +168,71 @@ class _Session:
         return self.now[path]
 
     def round(self) -> bool:
-        """Make every fix that clashes with no other; say whether another round may find more to do."""
-        paths = sorted({finding.location.path for finding, _ in self._plans()})
-        if paths:
-            self._settle(paths)
-        return bool(paths)
+        """Make every fix that clashes with no other and holds; say whether another round may find more to do."""
+        while plans := self._plans():
+            blamed = self._try(plans)
+            if blamed:
+                self._blame(plans, blamed)
+                continue
+            self.most = sys.maxsize
+            if not self.held_back:
+                return True
+        return False
 
-    def _settle(self, paths: Sequence[str]) -> None:
-        """Make the fixes of the findings in `paths`; where the whole does not hold, leave out the culprits."""
-        plans = self._plans(paths)
-        if not plans or self._try(plans):
-            return
-        if len(paths) > 1:
-            half = len(paths) // 2
-            self._settle(paths[:half])
-            self._settle(paths[half:])
-            return
-        for _ in range(len(plans)):
-            plans = self._plans(paths)[:1]
-            if plans and not self._try(plans):
-                self.decline(plans[0][0], "the changed file would still have the finding, or a new one")
+    def _blame(self, plans: Sequence[_Plan], paths: Collection[str]) -> None:
+        """Refuse each fix that is alone in one of `paths`, which did not come out well; part those that are not.
 
-    def _plans(self, paths: Sequence[str] | None = None) -> list[tuple[Finding, tuple[Edit, ...]]]:
-        """Return findings in `paths` (None: anywhere) with the edits that fix them, none touching another's."""
-        plans: list[tuple[Finding, tuple[Edit, ...]]] = []
+        Where no fix touches a file that got a new finding, the culprit is sought by halves.
+        """
+        touching = [[plan for plan in plans if path in _paths(plan)] for path in sorted(paths)]
+        if not any(touching) and len(plans) > 1:
+            self.most = len(plans) // 2
+            return
+        self.most = sys.maxsize
+        for suspects in touching if any(touching) else [plans]:
+            if len(suspects) == 1:
+                self.decline(suspects[0][0], "the changed file would still have the finding, or a new one")
+            for plan in suspects:
+                self.one_at_a_time |= _paths(plan)
+
+    def _plans(self) -> list[_Plan]:
+        """Return findings with the edits that fix them, none touching another's; note if some have to wait."""
+        plans: list[_Plan] = []
+        begun: set[str] = set()
+        self.held_back = False
         for finding in self.findings:
-            elsewhere = paths is not None and finding.location.path not in paths
-            if elsewhere or finding.fix is None or _Key.of(finding) in self.refused:
+            if finding.fix is None or _Key.of(finding) in self.refused:
                 continue
             edits, reason = edits_of(finding, self.bytes_of, self.tensorflow)
             if not edits:
                 self.decline(finding, reason)
+                continue
+            paths = _paths((finding, edits))
+            if begun & paths & self.one_at_a_time or len(plans) == self.most:
+                self.held_back = True
             elif not any(overlaps(edits, others) for _, others in plans):
                 plans.append((finding, edits))
+                begun |= paths
         return plans
 
-    def _try(self, plans: Sequence[tuple[Finding, tuple[Edit, ...]]]) -> bool:
+    def _try(self, plans: Sequence[_Plan]) -> set[str]:
+        """Make the fixes of `plans` if all hold, and return no path; else the paths that tell otherwise."""
         edits: dict[str, list[Edit]] = defaultdict(list)
         for _, its in plans:
             for edit in its:
                 edits[edit.location.path].append(edit)
-        try:
-            old = {path: open_document(path, self.now[path]) for path in edits}
-            changed = {path: old[path].apply(its) for path, its in edits.items()}
-            new = {path: open_document(path, raw) for path, raw in changed.items()}
-        except DeclinedError:
-            return False
+        old = {path: open_document(path, self.now[path]) for path in edits}
+        new = {path: made for path, its in edits.items() if (made := _edited(old[path], its))}
+        if unreadable := edits.keys() - new.keys():
+            return unreadable
+        changed = {path: document.raw for path, document in new.items()}
         after = list(self.relint({**self._different(), **changed}))
         due = _counts(self.findings) - _counts(finding for finding, _ in plans)
         # A hint that shows up behind what was louder is no fault of the fix, but for one of the rule itself.
         rules = {finding.code for finding, _ in plans}
         told = [finding for finding in after if finding.severity > Severity.HINT or finding.code in rules]
-        if any(count > due[key] for key, count in _counts(told).items()):
-            return False
+        if worse := {path for (code, path), count in _counts(told).items() if count > due[code, path]}:
+            return worse
         self.now.update(changed)
 
         def moved(key: _Key) -> _Key:
@@ -228,7 +249,7 @@ class _Session:
             # A finding counts once, in its own file where that is among those changed.
             paths = [edit.location.path for edit in its]
             self.fixed[finding.location.path if finding.location.path in paths else paths[0]].append(finding)
-        return True
+        return set()
 
     def _different(self) -> dict[str, bytes]:
         return {path: raw for path, raw in self.now.items() if raw != self.before[path]}
@@ -241,6 +262,19 @@ class _Session:
         )
         refusals = tuple(refusal for refusal in self.refused.values() if refusal is not None)
         return FixReport(tuple(changed), refusals, tuple(self.findings))
+
+
+def _edited(document: Document, edits: Sequence[Edit]) -> Document | None:
+    """Return `document` with `edits` made, None where that could not be read or written."""
+    try:
+        return open_document(document.path, document.apply(edits))
+    except DeclinedError:
+        return None
+
+
+def _paths(plan: _Plan) -> set[str]:
+    finding, edits = plan
+    return {finding.location.path, *(edit.location.path for edit in edits)}
 
 
 def _counts(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
