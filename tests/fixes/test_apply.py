@@ -174,6 +174,21 @@ def test_only_the_files_with_a_culprit_are_taken_apart() -> None:
     assert project.lints < 16
 
 
+def test_a_finding_that_two_runs_share_counts_once() -> None:
+    text = "import tensorflow as tf\nds = ds.batch(2)\n"
+    twice = finding_at(place_of(text, "ds.batch(2)"), **PREFETCH)
+    shared = replace(finding_at(place_of(text, "import tensorflow as tf"), **PREFETCH), code="TFG606", fix=None)
+    other = replace(shared, location=place_of(text, "ds.batch(2)"))
+
+    def lint(contents: Mapping[str, bytes]) -> Sequence[Finding]:
+        # As many as before, but at two places where there was one.
+        return [shared, other] if contents else [twice, shared, shared]
+
+    report = apply_fixes([twice], {"a.py": text.encode()}.get, lint, tensorflow=(2, 15))
+    assert report.changed == ()
+    assert len(report.declined) == 1
+
+
 def test_a_fix_that_does_not_help_is_declined() -> None:
     text = "import tensorflow as tf\nds = ds.batch(2)\n"
     stuck = finding_at(place_of(text, "ds.batch(2)"), **PREFETCH)

@@ -127,6 +127,21 @@ def test_what_is_no_notebook_is_declined(text: str) -> None:
         cell_text(text, 1)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (["a\n", "b\n", ""], "a\nc\n", ["a\n", "c\n", ""]),
+        (["a\nb\n", "c\n", "d"], "a\nb\nx\nd", ["a\nb\n", "x\n", "d"]),
+        (["", "a\n", "b"], "a\nb.c", ["", "a\n", "b.c"]),
+        (["a\n", "", "b"], "a\nc\nb", ["a\n", "", "c\n", "b"]),
+        (["a"], "", [""]),
+    ],
+    ids=["empty part at the end", "two lines in one part", "empty part in front", "in the middle", "all goes"],
+)
+def test_sources_that_are_parted_unusually_keep_their_parts(old: list[str], new: str, expected: list[str]) -> None:
+    assert replace_cell(notebook(IMPORT, old), 3, new) == notebook(IMPORT, expected)
+
+
 def test_any_change_of_lines_leaves_the_rest() -> None:
     chance = random.Random(7)
     lines = ["a\n", "b\n", "ü\n", "\n", '"\\']

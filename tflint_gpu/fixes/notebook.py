@@ -38,13 +38,24 @@ def replace_cell(text: str, number: int, new: str) -> str:
     if not isinstance(source.value, list) or not source.value:
         raise DeclinedError("the cell's source is neither text nor lines")
     old = [str(node.value) for node in source.value]
-    lines = re.findall(r"[^\n]*\n|[^\n]+", new)
-    first = _common(old, lines)
-    tail = min(_common(old[::-1], lines[::-1]), len(old) - first, len(lines) - first)
-    if first + tail == len(lines):
+    if new == "".join(old):
+        return text
+    first = _kept_in_front(old, new)
+    front = sum(map(len, old[:first]))
+    tail = _kept_behind(old[first:], new[front:])
+    back = len(new) - sum(map(len, old[len(old) - tail :]))
+    come = re.findall(r"[^\n]*\n|[^\n]+", new[front:back])
+    if not come and first + tail < len(old):
         # Lines only go: a neighbour is written anew with them, so that the commas come out right.
-        first, tail = (first - 1, tail) if first else (first, tail - 1)
-    gone, come = source.value[first : len(old) - tail], lines[first : len(lines) - tail]
+        if first:
+            first -= 1
+            come = [old[first]]
+        elif tail:
+            come = [old[len(old) - tail]]
+            tail -= 1
+        else:
+            come = [""]
+    gone = source.value[first : len(old) - tail]
     between = _separator(text, source)
     if gone:
         fresh = between.join(_dumped(text, gone, come))
@@ -96,13 +107,25 @@ def _items(value: Any) -> list[Node]:
     return value if isinstance(value, list) else []
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+def _kept_in_front(old: Sequence[str], new: str) -> int:
+    """Return how many parts of the source `new` begins with, whole lines at a time."""
+    at = 0
+    for count, part in enumerate(old):
+        if not new.startswith(part, at) or not (part.endswith("\n") or not part or at + len(part) == len(new)):
+            return count
+        at += len(part)
+    return len(old)
+
+
+def _kept_behind(old: Sequence[str], new: str) -> int:
+    """Return how many parts of the source `new` ends with, whole lines at a time."""
+    end = len(new)
+    for count, part in enumerate(reversed(old)):
+        start = end - len(part)
+        if not new.endswith(part, 0, end) or not (start == 0 or not part or new[start - 1] == "\n"):
+            return count
+        end = start
+    return len(old)
 
 
 def _separator(text: str, source: Node) -> str:
