@@ -278,7 +278,7 @@ def _paths(plan: _Plan) -> set[str]:
 
 
 def _counts(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return how often each rule stands in each file; what is said of one place twice counts once, as in reports."""
+    """Return how often each rule stands in each file; what is said of one place twice counts once."""
     places = {(finding.code, finding.location) for finding in findings}
     return Counter((code, location.path) for code, location in places)
 
