@@ -35,6 +35,7 @@ FULL = Finding(
     Impact(0.3, "trace"),
     Fix("safe", "append", (Change("append", WHERE, (("call", "prefetch(1)"),), (WHERE,)),)),
     "waits for nothing",
+    "a CPU does not show it",
     "Trainer.fit",
 )
 

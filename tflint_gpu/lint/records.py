@@ -39,14 +39,14 @@ def record_of(finding: Finding) -> list[Any]:
         finding.fix and _fix_record(finding.fix),
         finding.qualname,
         finding.unfixable,
+        finding.reason,
     ]
 
 
 def finding_of(record: Sequence[Any]) -> Finding:
     """Return the finding that `record_of` made a record of; raises one of `MALFORMED` for anything else."""
-    code, name, factor, severity, message, place, verdict, related, evidence, impact, fix, qualname, unfixable = (
-        record
-    )
+    code, name, factor, severity, message, place, verdict, related, evidence, impact, fix, *texts = record
+    qualname, unfixable, reason = texts
     return Finding(
         code,
         name,
@@ -61,6 +61,7 @@ def finding_of(record: Sequence[Any]) -> Finding:
         fix=fix and _fix(fix),
         qualname=qualname,
         unfixable=unfixable,
+        reason=reason,
     )
 
 
