@@ -40,6 +40,26 @@ def test_json_is_json_and_evidence_is_written(logdir: Path, capsys: pytest.Captu
     assert Path("evidence.json").is_file()
 
 
+@pytest.mark.parametrize("call", [["import", "-o"], ["attach", "-o"], ["trace", "--evidence-out"]])
+def test_evidence_never_takes_the_place_of_an_input(
+    call: list[str], logdir: Path, capsys: pytest.CaptureFixture[str]
+):
+    profile = next(logdir.rglob("*.xplane.pb"))
+    script = logdir.parent / "train.py"
+    script.write_text("raise SystemExit('it must not run')\n")
+    for file in (profile, script):
+        before = file.read_bytes()
+        assert (
+            invoke([*call, str(file), {"import": str(profile), "attach": "localhost:1"}.get(call[0], str(script))])
+            == 2
+        )
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.strip().splitlines()[-1].startswith(f"tflint-gpu: {file}: there already, and not evidence")
+        assert len(told.err.strip().splitlines()) == 1
+        assert file.read_bytes() == before
+
+
 def test_no_profile_is_one_sentence_and_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert invoke(["import", str(tmp_path)]) == 2
     told = capsys.readouterr()

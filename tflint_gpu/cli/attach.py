@@ -12,7 +12,7 @@ from tflint_gpu.cli.import_ import show
 from tflint_gpu.cli.options import output_options, settings_from, settings_options
 from tflint_gpu.cli.trace import EVIDENCE, hide
 from tflint_gpu.trace.attach import AttachJob, attach, parse_workers
-from tflint_gpu.trace.kept import kept, profile_beside
+from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
 
 
 @click.command(name="attach", short_help="Record workers that are training now, and say what they wait for.")
@@ -59,6 +59,7 @@ def command(workers: tuple[str, ...], evidence_out: Path, logdir: Path | None, *
     """
     named = parse_workers(workers)
     settings = settings_from(flags, [])
+    refuse_strangers(evidence_out)
     hide(evidence_out.parent)
     with kept(profile_beside(evidence_out).absolute()) as draft:
         folder = logdir.absolute() if logdir else draft

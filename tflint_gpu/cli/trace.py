@@ -90,7 +90,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     enough steps were seen.
     """
     from tflint_gpu.trace.evidence import save
-    from tflint_gpu.trace.kept import profile_beside
+    from tflint_gpu.trace.kept import profile_beside, refuse_strangers
     from tflint_gpu.trace.launcher import terminable
     from tflint_gpu.trace.script import find_module, find_script
     from tflint_gpu.trace.session import TraceJob, trace_script
@@ -102,6 +102,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     asked = tuple(ALL if word == "\0" else word for word in flags["verify_fix"])
     known_rules(asked, "--verify-fix")
     where = Path(flags["evidence_out"] or EVIDENCE)
+    refuse_strangers(where)
     job = TraceJob(
         script,
         target[1:],

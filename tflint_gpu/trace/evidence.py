@@ -6,13 +6,13 @@ be measured is None, never 0. `docs/evidence.md` describes the file for other pr
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Location
+from tflint_gpu.trace.kept import put
 from tflint_gpu.trace.spots import Spot as Spot
 from tflint_gpu.trace.spots import touches as touches
 from tflint_gpu.trace.tried import Losses as Losses
@@ -319,20 +319,10 @@ class Evidence:
 
 
 def save(evidence: Evidence, path: Path) -> None:
-    """Write `evidence` as JSON; a reader never sees half a file. Raises `UserError` where it cannot be written."""
+    """Write `evidence` as JSON, as `put` does. Raises `UserError` where it cannot be written."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(evidence), indent=1)
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(text + b"\n")
-        draft.replace(path)
-    except OSError as problem:
-        raise UserError(f"{path}: cannot write the evidence: {problem.strerror}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+    put(path, msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n")
 
 
 def load(path: Path) -> Evidence:

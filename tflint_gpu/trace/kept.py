@@ -1,8 +1,10 @@
-"""The profile that is kept beside the evidence: put in its place whole, and never over anything else."""
+"""The evidence and the profile beside it: put in their places whole, and never over anything else."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,9 @@ OWN = ".tflint-gpu"
 #: What a profile's folder holds, and nothing beside it.
 _INSIDE = {"plugins", "events.out.tfevents"}
 
+#: How every evidence file starts, of whatever schema.
+_EVIDENCE = re.compile(rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"tool"\s*:\s*"tflint-gpu"')
+
 
 def profile_beside(evidence: Path) -> Path:
     """Return where the profile of an evidence file is kept: ``profile`` in a trace's own folder, else by its name.
@@ -22,6 +27,53 @@ def profile_beside(evidence: Path) -> Path:
     A folder ``profile`` beside evidence that lies elsewhere is likely to be the user's.
     """
     return evidence.with_name("profile") if evidence.parent.name == OWN else evidence.with_suffix(".profile")
+
+
+def refuse_strangers(file: Path) -> None:
+    """Raise `UserError` where `file` is there and holds something else than evidence: it would be replaced.
+
+    A device or a pipe is something else too: a file renamed onto it takes its place, and root may do that.
+    """
+    try:
+        if not (file.exists() or file.is_symlink()):
+            return
+        strange = file.exists() and not file.is_file()
+        start = b"" if strange or not file.exists() else _start(file)
+    except OSError as problem:
+        raise UserError(f"{file}: cannot write the evidence: {problem.strerror}") from None
+    if strange or (start and not _EVIDENCE.match(start)):
+        raise UserError(f"{file}: there already, and not evidence; move it away, or name another --evidence-out")
+
+
+def _start(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(200)
+
+
+def put(file: Path, content: bytes) -> None:
+    """Write evidence at `file`; a reader never sees half of it, and a link stays one.
+
+    Raises `UserError` where it cannot be written or something else is in that place.
+    """
+    refuse_strangers(file)
+    try:
+        target = file.resolve()
+        draft = draft_of(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_bytes(content)
+            draft.replace(target)
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+    except (OSError, RuntimeError) as problem:  # a link that leads to itself is a RuntimeError before Python 3.13
+        why = getattr(problem, "strerror", None) or "a symbolic link that leads to itself"
+        raise UserError(f"{file}: cannot write the evidence: {why}") from None
+
+
+def draft_of(place: Path) -> Path:
+    """Return where to make what goes to `place`: beside it, and another path in every process."""
+    return place.with_name(f".{place.name}.{os.getpid()}.part")
 
 
 def refuse_others(folder: Path) -> None:
@@ -43,7 +95,7 @@ def kept(folder: Path) -> Iterator[Path]:
     Nothing of it stays where the block fails. Raises `UserError` where something else is in that place.
     """
     refuse_others(folder)
-    draft = folder.with_name(f".{folder.name}.part")
+    draft = draft_of(folder)
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield draft
