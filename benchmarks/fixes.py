@@ -31,6 +31,7 @@ CHECK = [sys.executable, "-m", "tflint_gpu", "check", "--isolated", "--fail-on",
 SOURCES = ("*.py", "*.ipynb")
 FIXED = re.compile(r"^note: fixed (\d+) finding", re.MULTILINE)
 DECLINED = re.compile(r"^note: .* not fixed: (.*)$", re.MULTILINE)
+LOUDNESS = ("hint", "info", "warning", "error")
 BOM = b"\xef\xbb\xbf"
 
 
@@ -106,17 +107,27 @@ def fix(project: Path, copy: Path, flags: Sequence[str], tally: Tally) -> str:
         diffs += diff(f"{project.name}/{name}", old[name], new[name])
     tally.added += sum(line.startswith("+") and not line.startswith("+++") for line in diffs)
     tally.removed += sum(line.startswith("-") and not line.startswith("---") for line in diffs)
-    tally.failures += [f"{project.name}: {key} came" for key in after - before]
+    tally.failures += [f"{project.name}: {problem}" for problem in arrivals(before, after)]
     run([*CHECK, "--fix-only", *flags], copy)
     second = contents(copy)
     tally.again += sum(second[name] != new[name] for name in new)
     return "".join(diffs)
 
 
-def findings(folder: Path) -> Counter[tuple[str, str]]:
-    """Return how often each rule stands in each file of `folder`; a hint may come where it was hidden before."""
+def findings(folder: Path) -> Counter[tuple[str, str, int]]:
+    """Return how often each rule stands in each file of `folder`, and how loud; hints are left out."""
     told = json.loads(run([*CHECK, "--output-format", "json"], folder, out=True))
-    return Counter((each["code"], each["path"]) for each in told["findings"])
+    return Counter((each["code"], each["path"], LOUDNESS.index(each["severity"])) for each in told["findings"])
+
+
+def arrivals(before: Counter[tuple[str, str, int]], after: Counter[tuple[str, str, int]]) -> Iterator[str]:
+    """Yield each finding that came with the fixes and is as loud as all that went from its file."""
+    gone: dict[str, int] = {}
+    for _, path, loud in before - after:
+        gone[path] = max(loud, gone.get(path, 0))
+    for code, path, loud in after - before:
+        if loud >= gone.get(path, 0):
+            yield f"{code} came to {path}"
 
 
 def run(command: Sequence[str], folder: Path, *, out: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,18 @@ def test_each_check_can_fail(bench: dict[str, Any], name: str, old: Any, new: An
     found = list(bench["problems"](name, *texts))
     assert len(found) == bool(problem)
     assert all(each.startswith(problem) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ([("TFG602", "a.py", 3)], [("TFG605", "a.py", 1)], []),
+        ([("TFG602", "a.py", 3)], [("TFG605", "a.py", 3)], ["TFG605 came to a.py"]),
+        ([("TFG602", "a.py", 3)], [("TFG605", "b.py", 1)], ["TFG605 came to b.py"]),
+        ([("TFG602", "a.py", 3)], [], []),
+    ],
+)
+def test_what_comes_as_loud_as_what_went_is_told(
+    bench: dict[str, Any], before: list[Any], after: list[Any], told: list[str]
+) -> None:
+    assert list(bench["arrivals"](Counter(before), Counter(after))) == told

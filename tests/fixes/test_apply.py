@@ -123,8 +123,36 @@ def test_a_fix_that_brings_a_new_finding_is_left_out_alone() -> None:
     assert "num_parallel_calls" in after
     assert "prefetch" not in after
     assert [(item.finding.code, item.reason) for item in report.declined] == [
-        ("TFG101", "the changed file would still have the finding, or a new one")
+        ("TFG101", "the changed file would have TFG110 (a-rule) instead")
     ]
+
+
+@pytest.mark.parametrize(
+    ("severity", "fixed"),
+    [(Severity.ERROR, False), (Severity.WARNING, False), (Severity.INFO, True), (Severity.HINT, True)],
+)
+def test_what_was_hidden_by_something_louder_does_not_keep_it(severity: Severity, fixed: bool) -> None:
+    class Covered(Stubborn):
+        def lint(self, contents: Mapping[str, bytes]) -> list[Finding]:
+            return [
+                replace(item, severity=severity) if item.code == "TFG110" else item
+                for item in super().lint(contents)
+            ]
+
+    report = Covered({"a.py": TEXT}).fix()
+    assert ("prefetch" in report.changed[0].after.decode()) is fixed
+    assert [item.code for item in report.remaining] == (["TFG110"] if fixed else ["TFG101"])
+    assert len(report.declined) == (0 if fixed else 1)
+
+
+def test_a_fix_after_which_the_finding_is_still_there_is_left_out() -> None:
+    class Blind(Project):
+        def lint(self, contents: Mapping[str, bytes]) -> list[Finding]:
+            return super().lint({})
+
+    report = Blind({"a.py": "import tensorflow as tf\nds = ds.batch(2)\n"}).fix()
+    assert report.changed == ()
+    assert [item.reason for item in report.declined] == ["the changed file would still have the finding"]
 
 
 def test_a_fix_of_several_files_is_made_whole() -> None:

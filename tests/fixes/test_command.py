@@ -106,6 +106,34 @@ def test_fix_only_reports_nothing_that_is_left(capsys: pytest.CaptureFixture[str
     assert Path("train.py").read_text(encoding="utf-8") == eager.replace("\n)", "\n).prefetch(tf.data.AUTOTUNE)")
 
 
+EAGER = """\
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("adam", "mse", run_eagerly=True)
+model.fit(tf.zeros([1000, 2]), tf.zeros([1000, 1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        (["--fix"], '"mse")'),
+        (["--fix", "--unsafe-fixes"], '"mse", steps_per_execution=16)'),
+        (["--fix", "--unsafe-fixes", "--unfixable", "TFG605"], '"mse")'),
+    ],
+)
+def test_what_an_error_hid_keeps_no_fix_away_and_is_fixed_as_asked(
+    flags: list[str], left: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("train.py").write_text(EAGER, encoding="utf-8")
+    status, out, err = told(capsys, "--select", "TFG602,TFG605", *flags)
+    assert status == 0
+    assert Path("train.py").read_text(encoding="utf-8") == EAGER.replace('"mse", run_eagerly=True)', left)
+    assert ("TFG605" in out) is (left == '"mse")')
+    assert ("TFG605 not fixed: the fix may change results" in err) is (flags == ["--fix"])
+    assert told(capsys, "--select", "TFG602,TFG605", *flags[1:], "--diff")[0] == 0
+
+
 @pytest.mark.parametrize("source", [SCRIPT, "print('é')\n"], ids=["fixed", "nothing to fix"])
 def test_standard_input_is_fixed_to_standard_output(
     source: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch

@@ -71,11 +71,7 @@ def assemble(result: LintResult, evidence: Evidence | None, settings: Settings, 
     quietest = Severity.HINT if settings.pedantic else Severity.INFO
     return replace(
         merged,
-        findings=tuple(
-            finding if settings.fixes(finding) else replace(finding, fix=None, unfixable="")
-            for finding in kept
-            if finding.severity >= quietest
-        ),
+        findings=tuple(_with_fix_as_set(finding, settings) for finding in kept if finding.severity >= quietest),
         suppressed=(*result.suppressed, *silenced),
         targets=targets,
         left_out=result.left_out,
@@ -211,6 +207,11 @@ def relinter(
         files = [
             replace(file, content=contents[file.path]) if file.path in contents else file for file in result.files
         ]
-        return lint(files, settings, means).findings
+        return [_with_fix_as_set(finding, settings) for finding in lint(files, settings, means).findings]
 
     return relint
+
+
+def _with_fix_as_set(finding: Finding, settings: Settings) -> Finding:
+    """Return `finding` without its fix where the settings say that its rule makes none."""
+    return finding if settings.fixes(finding) else replace(finding, fix=None, unfixable="")

@@ -11,6 +11,7 @@ from tflint_gpu.config import ALL, Settings, closeness
 from tflint_gpu.findings import Finding, Verdict
 
 if TYPE_CHECKING:
+    from tflint_gpu.fixes.apply import Relint
     from tflint_gpu.report.merge import Report
     from tflint_gpu.trace.evidence import Evidence
     from tflint_gpu.trace.session import TraceJob
@@ -72,7 +73,7 @@ def _trials(
         done = apply_fixes(
             findings,
             report.texts.raw,
-            relinter(result, settings),
+            _only(findings[0].code, relinter(result, settings)),
             tensorflow=report.target.tensorflow,
             unsafe=True,
         )
@@ -82,6 +83,13 @@ def _trials(
         fixed = [finding for finding in findings if finding.location not in declined]
         if done.changed and fixed:
             yield _trial(fixed, {change.path: (change.before, change.after) for change in done.changed})
+
+
+def _only(rule: str, relint: Relint) -> Relint:
+    """Leave out the fixes of other rules, whose findings may come to light: a trial tells of one rule."""
+    return lambda contents: [
+        found if found.code == rule else replace(found, fix=None) for found in relint(contents)
+    ]
 
 
 def _is_asked(finding: Finding, rules: Sequence[str]) -> bool:

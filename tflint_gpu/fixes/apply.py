@@ -6,7 +6,7 @@ import difflib
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tflint_gpu.findings import Edit, Finding, Severity, Verdict
@@ -91,17 +91,14 @@ def apply_fixes(
     """Return what the fixes of `findings` make of their files; nothing is written, see `tflint_gpu.fixes.write`.
 
     `read` gives the bytes of a path. Safe fixes are made, with `unsafe` the others too. A file changes only where
-    the result parses, the finding is gone and no new one came. What the trace refuted or the runtime repairs by
-    itself is left alone.
+    the result parses, the finding is gone and no new one came that is as grave. What the trace refuted or the
+    runtime repairs by itself is left alone.
     """
-    session = _Session(read, relint, tensorflow, list(findings))
+    session = _Session(read, relint, tensorflow, unsafe, list(findings))
     if any(finding.fix for finding in findings):
         session.begin()
     for finding in findings:
-        if finding.fix and finding.verdict in _COSTS_NOTHING:
-            session.decline(finding, "the trace shows that it costs nothing here")
-        elif finding.fix and finding.fix.safety != "safe" and not unsafe:
-            session.decline(finding, "the fix may change results; --unsafe-fixes makes it")
+        session.admit(finding)
     for _ in range(MAX_ROUNDS):
         if not session.round():
             break
@@ -136,6 +133,7 @@ class _Session:
     read: Callable[[str], bytes | None]
     relint: Relint
     tensorflow: tuple[int, int]
+    unsafe: bool
     findings: list[Finding]
     before: dict[str, bytes] = field(default_factory=dict)
     now: dict[str, bytes] = field(default_factory=dict)
@@ -153,6 +151,13 @@ class _Session:
         asked = {_Key.of(finding) for finding in self.findings if finding.fix}
         self.findings = list(self.relint({}))
         self.refused = {_Key.of(item): None for item in self.findings if _Key.of(item) not in asked}
+
+    def admit(self, finding: Finding) -> None:
+        """Decline the fix of `finding` where it is not one to make."""
+        if finding.fix and finding.verdict in _COSTS_NOTHING:
+            self.decline(finding, "the trace shows that it costs nothing here")
+        elif finding.fix and finding.fix.safety != "safe" and not self.unsafe:
+            self.decline(finding, "the fix may change results; --unsafe-fixes makes it")
 
     def decline(self, finding: Finding, reason: str) -> None:
         """Note that the fix of `finding` is not made, wherever the finding moves to."""
@@ -179,19 +184,20 @@ class _Session:
                 return True
         return False
 
-    def _blame(self, plans: Sequence[_Plan], paths: Collection[str]) -> None:
-        """Refuse each fix that is alone in one of `paths`, which did not come out well; part those that are not.
+    def _blame(self, plans: Sequence[_Plan], reasons: Mapping[str, str]) -> None:
+        """Refuse each fix that is alone in one of the paths that did not come out well; part those that are not.
 
         Where no fix touches a file that got a new finding, the culprit is sought by halves.
         """
-        touching = [[plan for plan in plans if path in _paths(plan)] for path in sorted(paths)]
-        if not any(touching) and len(plans) > 1:
+        touching = {path: [plan for plan in plans if path in _paths(plan)] for path in sorted(reasons)}
+        touched = any(touching.values())
+        if not touched and len(plans) > 1:
             self.most = len(plans) // 2
             return
         self.most = sys.maxsize
-        for suspects in touching if any(touching) else [plans]:
+        for path, suspects in touching.items() if touched else [(min(reasons), plans)]:
             if len(suspects) == 1:
-                self.decline(suspects[0][0], "the changed file would still have the finding, or a new one")
+                self.decline(suspects[0][0], reasons[path])
             for plan in suspects:
                 self.one_at_a_time |= _paths(plan)
 
@@ -215,8 +221,8 @@ class _Session:
                 begun |= paths
         return plans
 
-    def _try(self, plans: Sequence[_Plan]) -> set[str]:
-        """Make the fixes of `plans` if all hold, and return no path; else the paths that tell otherwise."""
+    def _try(self, plans: Sequence[_Plan]) -> dict[str, str]:
+        """Make the fixes of `plans` if all hold, and return nothing; else what tells otherwise, by its path."""
         edits: dict[str, list[Edit]] = defaultdict(list)
         for _, its in plans:
             for edit in its:
@@ -224,14 +230,10 @@ class _Session:
         old = {path: open_document(path, self.now[path]) for path in edits}
         new = {path: made for path, its in edits.items() if (made := _edited(old[path], its))}
         if unreadable := edits.keys() - new.keys():
-            return unreadable
+            return dict.fromkeys(unreadable, "the changed file could not be read or written")
         changed = {path: document.raw for path, document in new.items()}
         after = list(self.relint({**self._different(), **changed}))
-        due = _counts(self.findings) - _counts(finding for finding, _ in plans)
-        # A hint that shows up behind what was louder is no fault of the fix, but for one of the rule itself.
-        rules = {finding.code for finding, _ in plans}
-        told = [finding for finding in after if finding.severity > Severity.HINT or finding.code in rules]
-        if worse := {path for (code, path), count in _counts(told).items() if count > due[code, path]}:
+        if worse := self._worse(plans, after):
             return worse
         self.now.update(changed)
 
@@ -241,15 +243,37 @@ class _Session:
         known = {moved(_Key.of(finding)) for finding in self.findings}
         self.refused = {moved(key): refusal for key, refusal in self.refused.items()}
         for finding in after:
+            if _Key.of(finding) in known:
+                continue
             # A hint that shows up with a fix has been shown to nobody, so nobody has asked to fix it.
-            if finding.severity is Severity.HINT and _Key.of(finding) not in known:
+            if finding.severity is Severity.HINT:
                 self.refused.setdefault(_Key.of(finding), None)
+            else:
+                self.admit(finding)
         self.findings = after
         for finding, its in plans:
             # A finding counts once, in its own file where that is among those changed.
             paths = [edit.location.path for edit in its]
             self.fixed[finding.location.path if finding.location.path in paths else paths[0]].append(finding)
-        return set()
+        return {}
+
+    def _worse(self, plans: Sequence[_Plan], after: Sequence[Finding]) -> dict[str, str]:
+        """Say what speaks against `plans`, after which the lint finds `after`, by the path it stands in."""
+        due = _counts(self.findings) - _counts(finding for finding, _ in plans)
+        now = _counts(after)
+        worse: dict[str, str] = {}
+        for finding in after:
+            path = finding.location.path
+            if path in worse or now[finding.code, path] <= due[finding.code, path]:
+                continue
+            suspects = [fixed for fixed, edits in plans if path in _paths((fixed, edits))]
+            suspects = suspects or [fixed for fixed, _ in plans]
+            if any(finding.code == fixed.code for fixed in suspects):
+                worse[path] = "the changed file would still have the finding"
+            # What is quieter was hidden by what was fixed, and is no fault of the fix; nor is a hint.
+            elif finding.severity >= max(Severity.INFO, min(fixed.severity for fixed in suspects)):
+                worse[path] = f"the changed file would have {finding.code} ({finding.name}) instead"
+        return worse
 
     def _different(self) -> dict[str, bytes]:
         return {path: raw for path, raw in self.now.items() if raw != self.before[path]}
