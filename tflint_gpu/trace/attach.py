@@ -87,10 +87,15 @@ def attach(job: AttachJob) -> Imported:
     told = tuple(f"{worker} is not in these figures: {_why(job, answers, worker)}." for worker in missing)
     evidence = imported.evidence
     short = (_too_short(job),) if evidence.window is None or evidence.window.seen_as == "time" else ()
+    order = {worker: number for number, worker in enumerate(job.workers)}
+    hosts = tuple(sorted(evidence.hosts, key=lambda host: order.get(host.name, len(order))))
     return replace(
         imported,
         evidence=replace(
-            evidence, command=("attach", ",".join(job.workers)), notes=(*told, *short, *evidence.notes)
+            evidence,
+            hosts=hosts,
+            command=("attach", ",".join(job.workers)),
+            notes=(*told, *short, *evidence.notes),
         ),
     )
 
