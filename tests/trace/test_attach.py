@@ -113,7 +113,7 @@ def test_two_workers_are_recorded_joined_and_judged(tmp_path: Path) -> None:
     # The second worker's generator sleeps 2 ms a row: 16 rows of its own and 16 that it throws away.
     assert slow["input_ms"] > 0.6 * slow["step_ms"]
     assert fast["collective_ms"] > 0.6 * fast["step_ms"]
-    assert (fast["shards"], slow["shards"]) == (2, 2)
+    assert slow["shards"] == 2
     assert slow["thrown_away_ms"] > 0.3 * slow["step_ms"]
     assert trace["slowest_host"]["name"] == workers[1]
     assert trace["slowest_host"]["wait_share"] > 0.5

@@ -63,6 +63,23 @@ def test_input_that_other_workers_keep_is_thrown_away(tmp_path: Path):
     assert (second.shards, second.thrown_away_ms) == (None, None)
 
 
+def test_a_shard_counts_in_whichever_pipeline_it_is(tmp_path: Path):
+    lines = {
+        "python": [at("train", number * 1000, 1000, step_num=number) for number in range(4)],
+        "tf_data_a": [at("Iterator::Root::Generator", number * 1000, 900, id=100 + number) for number in range(4)],
+        "tf_data_b": [],
+    }
+    for number in range(4):
+        lines["tf_data_b"].append(at("Iterator::Root::Shard", number * 1000, 200, id=number * 10))
+        for half in (0, 1):
+            below = {"id": number * 10 + 1 + half, "parent_id": number * 10}
+            lines["tf_data_b"].append(at("Iterator::Root::Shard::Map", number * 1000 + 100 * half, 80, **below))
+    for name in "ab":
+        write(tmp_path / f"{name}_6009.xplane.pb", host(lines))
+    for each in read_profile(tmp_path).hosts:
+        assert (each.shards, each.thrown_away_ms) == (2, pytest.approx(0.08))
+
+
 def test_hosts_without_steps_are_not_compared(tmp_path: Path):
     for name in "ab":
         write(tmp_path / f"{name}_6009.xplane.pb", host({"python": [at("work", 0, 100)]}))

@@ -38,18 +38,23 @@ def _spread(times: Sequence[float]) -> float:
 
 
 def _sharing(stages: Sequence[PipelineStage]) -> tuple[int | None, float | None]:
-    """Return among how many the training input is shared out, and the ms a step that others' elements take.
+    """Return among how many the input is shared out, and the ms a step that others' elements take.
 
     A shard that is asked once asks its input n times, and keeps one of the n. What lies below it is made n times
-    too often. None where the training input has no such stage, or it was asked too rarely to tell.
+    too often. A distributed dataset is several pipelines that feed each other: the shard with the most work below
+    counts. None where there is no such stage, or it was asked too rarely to tell.
     """
-    training = [stage for stage in stages if stage.pipeline == 0]
-    for shard in training:
-        if not shard.chain.endswith(_SHARD):
-            continue
-        below = [stage for stage in training if stage.chain.startswith(f"{shard.chain}::")]
-        first = min(below, key=lambda stage: len(stage.chain), default=None)
-        among = round(first.count / shard.count) if first and shard.count else 1
-        if among > 1:
-            return among, sum(stage.self_ms for stage in below) * (1.0 - 1.0 / among)
-    return None, None
+    found = [shared for shard in stages if shard.chain.endswith(_SHARD) and (shared := _below(shard, stages))]
+    return max(found, key=lambda shared: shared[1], default=(None, None))
+
+
+def _below(shard: PipelineStage, stages: Sequence[PipelineStage]) -> tuple[int, float] | None:
+    """Return among how many `shard` shares out what is below it, and the ms a step that it throws away."""
+    below = [
+        stage
+        for stage in stages
+        if stage.pipeline == shard.pipeline and stage.chain.startswith(f"{shard.chain}::")
+    ]
+    first = min(below, key=lambda stage: len(stage.chain), default=None)
+    among = round(first.count / shard.count) if first and shard.count else 1
+    return (among, sum(stage.self_ms for stage in below) * (1.0 - 1.0 / among)) if among > 1 else None
