@@ -30,7 +30,7 @@ def programs() -> Iterator[object]:
             yield pytest.param(rule, options.split(), text, id=f"{rule}-{reason[:40]}")
 
 
-@pytest.mark.parametrize(("rule", "options", "text"), programs())
+@pytest.mark.parametrize(("rule", "options", "text"), list(programs()))
 def test_no_rule_accuses(analyse: Analyse, rule: str, options: list[str], text: str) -> None:
     version = next((option.partition("=")[2] for option in options if "=" in option), "2.21")
     loudest = next(

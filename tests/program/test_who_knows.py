@@ -8,7 +8,7 @@ from tflint_gpu.program import api, datasets, graphs, models, outside
 from tflint_gpu.program.invoke import _handlers_of
 from tflint_gpu.program.kernels import cpu_only, lacks_kernels
 
-TABLES = [*api.DATASET_SOURCES, *api.DATASET_JOINS, *api.DATASET_APPLY]
+TABLES = sorted({*api.DATASET_SOURCES, *api.DATASET_JOINS, *api.DATASET_APPLY})
 
 
 @pytest.mark.parametrize("name", TABLES)
