@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_during_the_run_is_one_sentence(tmp_path: Path, kib
 
 
 def test_evidence_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    evidence = Evidence(SCHEMA, "0", "now", ("train.py",), Environment(), None)
+    evidence = Evidence(SCHEMA, "tflint-gpu 0", "now", ("train.py",), Environment(), None)
     (tmp_path / "taken").write_text("a file where a folder should be")
     with pytest.raises(UserError, match="cannot write the evidence"):
         save(evidence, tmp_path / "taken" / "evidence.json")
@@ -170,7 +170,7 @@ def test_evidence_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
 
 
 def test_a_full_disk_leaves_the_old_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evidence = Evidence(SCHEMA, "0", "now", ("train.py",), Environment(), None)
+    evidence = Evidence(SCHEMA, "tflint-gpu 0", "now", ("train.py",), Environment(), None)
     save(evidence, tmp_path / "evidence.json")
     before = tree(tmp_path)
 
