@@ -127,6 +127,9 @@ def test_options_overlay_the_defaults_of_the_page(tmp_path: Path, with_options: 
     [
         ("floor = 8.5", "whole number"),
         ("floor = true", "whole number"),
+        ("floor = -8", "0 or more"),
+        ("share = -0.1", "0 or more"),
+        ("share = nan", "0 or more"),
         ("share = 'x'", "a number"),
         ("strict = 1", "true or false"),
         ("names = 'a'", "a list"),

@@ -410,6 +410,9 @@ def _same_kind(value: Any, default: Any, where: str) -> None:
     if not isinstance(value, wanted) or (isinstance(value, bool) and not isinstance(default, bool)):
         kind = {int: "a whole number", float: "a number", bool: "true or false", str: "a string", list: "a list"}
         raise UserError(f"{where} must be {kind.get(type(default), 'a table')}, as its default {default!r} is")
+    # The numbers are counts, sizes and shares; nothing is below zero, and nothing compares with NaN.
+    if isinstance(value, (int, float)) and not value >= 0:
+        raise UserError(f"{where} must be 0 or more")
 
 
 _READERS: dict[str, Any] = {

@@ -78,6 +78,9 @@ def test_interpreters_that_cannot_be_asked(tmp_path: Path):
         examine(str(tmp_path / "none"))
     with pytest.raises(UserError, match=r"could not be asked \(exit status 3\): broken"):
         examine(_interpreter(tmp_path / "dies", "echo broken >&2; exit 3"))
+    with pytest.raises(UserError, match="exit status 3") as told:
+        examine(_interpreter(tmp_path / "talks", "printf '%09000d' 7 >&2; exit 3"))
+    assert len(str(told.value)) < 400 + len(str(tmp_path))
     with pytest.raises(UserError, match="no answer within 1 s"):
         examine(_interpreter(tmp_path / "hangs", "exec sleep 20"), timeout=1)
 

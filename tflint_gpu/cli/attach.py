@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tflint_gpu.cli.import_ import show
-from tflint_gpu.cli.options import output_options, settings_from, settings_options
+from tflint_gpu.cli.options import FilePath, output_options, settings_from, settings_options
 from tflint_gpu.cli.trace import EVIDENCE, hide
 from tflint_gpu.trace.attach import AttachJob, attach, parse_workers
 from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
@@ -34,7 +34,7 @@ from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
 @click.option(
     "--logdir",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
+    type=FilePath(path_type=Path),
     help="A folder that the workers and this machine share; they write their profiles there.  "
     "[default: beside the evidence]",
 )
@@ -42,7 +42,7 @@ from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
     "-o",
     "--evidence-out",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FilePath(path_type=Path),
     default=EVIDENCE,
     help=f"Where evidence goes.  [default: {EVIDENCE}]",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflint_gpu.cli.options import (
+    FilePath,
     cache_options,
     file_options,
     fix_options,
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 
 
 @click.command(name="check", short_help="Lint files and folders; runs nothing of theirs.")
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=FilePath())
 @click.option(
     "--evidence",
     metavar="FILE",
     multiple=True,
-    type=click.Path(),
+    type=FilePath(),
     help="Merge what a trace measured; may be repeated, for several runs or hosts.",
 )
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")

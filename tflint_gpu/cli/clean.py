@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from tflint_gpu.cli.options import FilePath
 from tflint_gpu.config import find_config
 from tflint_gpu.lint.cache import FOLDER, clean
 
 
 @click.command(name="clean", short_help="Remove what check keeps between runs.")
-@click.option(
-    "--cache-dir", type=click.Path(), metavar="FOLDER", help="The cache, where it has a place of its own."
-)
+@click.option("--cache-dir", type=FilePath(), metavar="FOLDER", help="The cache, where it has a place of its own.")
 def command(cache_dir: str | None) -> int:
     """Remove the cache of this folder, and that of the project it belongs to.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
+from tflint_gpu.cli.options import FilePath, output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, Output, report
 
 if TYPE_CHECKING:
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
 
 @click.command(name="import", short_help="Read a recorded profile: a TensorBoard logdir or an .xplane.pb file.")
-@click.option(
-    "-o", "--evidence-out", metavar="FILE", type=click.Path(), help="Write the evidence to this file too."
-)
+@click.option("-o", "--evidence-out", metavar="FILE", type=FilePath(), help="Write the evidence to this file too.")
 @settings_options
 @output_options
-@click.argument("logdir", type=click.Path(path_type=Path))
+@click.argument("logdir", type=FilePath(path_type=Path))
 def command(logdir: Path, evidence_out: str | None, **flags: Any) -> int:
     """Read the newest profile in LOGDIR and say what its steps wait for.
 

@@ -17,9 +17,27 @@ FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+class FilePath(click.Path):
+    """A path, which must not be empty: what an unset variable leaves would be taken for the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return `value` as `click.Path` does; fails for an empty one."""
+        if value == "":
+            self.fail("an empty path; name a file or folder, . for the current one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _words(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Split at commas, so that lists may be given in one flag or in several."""
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
+
+
+def _rules(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Split at commas; a value without a rule, as an unset variable gives it, would otherwise mean all of them."""
+    for value in values:
+        if not value.strip(", "):
+            raise click.BadParameter(f"{value!r} names no rule; leave the option off to mean all")
+    return _words(ctx, option, values)
 
 
 def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
@@ -34,8 +52,10 @@ def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[s
     return tuple(outputs)
 
 
-def _list(name: str, metavar: str, text: str) -> Callable[[_Command], _Command]:
-    return click.option(name, multiple=True, metavar=metavar, callback=_words, help=text)
+def _list(
+    name: str, metavar: str, text: str, callback: Callable[..., tuple[str, ...]] = _words
+) -> Callable[[_Command], _Command]:
+    return click.option(name, multiple=True, metavar=metavar, callback=callback, help=text)
 
 
 def _stack(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
@@ -49,7 +69,7 @@ def _stack(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 
 #: Everything that settings files can say, as flags, and which settings file is read.
 settings_options: Callable[[_Command], _Command] = _stack(
-    _list("--select", "RULE,…", "Check only these rules (code, name, factor or all)."),
+    _list("--select", "RULE,…", "Check only these rules (code, name, factor or all).", _rules),
     _list("--ignore", "RULE,…", "Leave these rules out."),
     _list("--extend-select", "RULE,…", "Check these rules too."),
     click.option(
@@ -81,7 +101,7 @@ settings_options: Callable[[_Command], _Command] = _stack(
 
 #: Of which rules the fixes are offered and made.
 fix_options: Callable[[_Command], _Command] = _stack(
-    _list("--fixable", "RULE,…", "Fix findings of these rules only."),
+    _list("--fixable", "RULE,…", "Fix findings of these rules only.", _rules),
     _list("--unfixable", "RULE,…", "Fix no findings of these rules."),
     _list("--extend-fixable", "RULE,…", "Fix findings of these rules too."),
 )
@@ -103,7 +123,7 @@ cache_options: Callable[[_Command], _Command] = _stack(
     click.option("--no-cache", is_flag=True, help="Keep nothing between runs, and use nothing kept."),
     click.option(
         "--cache-dir",
-        type=click.Path(),
+        type=FilePath(),
         metavar="FOLDER",
         help="Where findings are kept.  [default: .tflint_gpu_cache beside the settings file, else here]",
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tflint_gpu.cli.options import output_options, outputs_from, settings_from, settings_options
+from tflint_gpu.cli.options import FilePath, output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, in_light_of, lint, report
 from tflint_gpu.config import ALL, known_rules
 from tflint_gpu.errors import UserError
@@ -71,7 +71,7 @@ class _BareVerify(click.Command):
     help="Time for all what-if runs together.  [default: 90]",
 )
 @click.option(
-    "--evidence-out", metavar="FILE", type=click.Path(), help=f"Where evidence goes.  [default: {EVIDENCE}]"
+    "--evidence-out", metavar="FILE", type=FilePath(), help=f"Where evidence goes.  [default: {EVIDENCE}]"
 )
 @click.option(
     "--verify-fix",
@@ -95,7 +95,7 @@ def command(target: tuple[str, ...], module: bool, **flags: Any) -> int:
     from tflint_gpu.trace.script import find_module, find_script
     from tflint_gpu.trace.session import TraceJob, trace_script
 
-    if not target:
+    if not target or not target[0]:
         raise click.UsageError("name the script to trace, or -m and a module")
     script = find_module(target[0]) if module else find_script(target[0])
     settings = settings_from(flags, [str(script.path)])

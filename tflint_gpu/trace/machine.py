@@ -98,6 +98,10 @@ def examine(python: str, timeout: float = 120.0) -> Facts:
     )
 
 
+#: How many characters of a strange interpreter's last line are quoted.
+_QUOTED = 200
+
+
 def _ask(python: str, timeout: float) -> tuple[dict[str, Any], str]:
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
     try:
@@ -118,7 +122,9 @@ def _ask(python: str, timeout: float) -> tuple[dict[str, Any], str]:
     try:
         answer: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
     except ValueError:
+        # What is no Python may say anything, the question itself among it.
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        last = last if len(last) <= _QUOTED else f"{last[:_QUOTED]}…"
         raise UserError(f"{python}: could not be asked (exit status {done.returncode}): {last}") from None
     return answer, done.stderr
 
