@@ -154,3 +154,13 @@ def test_a_file_without_tensorflow_costs_no_heavy_import(here: Path) -> None:
     ours = {name for name in loaded if name.startswith("tflint_gpu.")}
     assert not {name for name in ours if name.startswith(("tflint_gpu.checks.", "tflint_gpu.trace."))}
     assert {name for name in ours if name.startswith("tflint_gpu.program.")} == {"tflint_gpu.program.target"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [["trace", "--deadline"], ["trace", "--budget"], ["attach", "--duration"], ["attach", "--timeout"]],
+)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_a_time_is_a_number_of_seconds(call: list[str], value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke([*call, value, "train.py"]) == 2
+    assert f"Invalid value for '{call[1]}'" in capsys.readouterr().err

@@ -75,6 +75,19 @@ def test_a_small_gain_keeps_two_digits() -> None:
     assert headline(evidence(what_if=what_if(1.02, "xla")), []).endswith("With XLA it runs 1.04 × faster.")
 
 
+@pytest.mark.parametrize(
+    ("gpu", "says"),
+    [
+        (True, "GPU not traced; what the step waits for was not measured."),
+        (False, "Traced on a CPU: what the step waits for was not measured."),
+    ],
+)
+def test_steps_without_a_profile_are_not_called_free_of_waits(gpu: bool, says: str) -> None:
+    blind = replace(evidence(gpu=gpu), steps=(), what_if=())
+    assert blind.window is not None
+    assert headline(blind, []) == says
+
+
 def test_a_gpu_that_was_not_traced_is_not_idle() -> None:
     blind: Evidence = replace(evidence(), environment=Environment(device=Device("H200", "gpu", traced=False)))
     assert headline(blind, []).startswith("GPU not traced;")

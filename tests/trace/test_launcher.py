@@ -68,9 +68,11 @@ def test_the_script_sees_what_it_would_see_alone(script: Path, tmp_path: Path) -
 @pytest.mark.parametrize(("code", "status"), [("0", 0), ("3", 3), ("'no data'", 1), ("", 0)])
 def test_the_exit_status_is_kept(script: Path, tmp_path: Path, code: str, status: int) -> None:
     script.write_text(f"import sys\nsys.exit({code})\n")
-    report = run(script, tmp_path / "work").report
+    outcome = run(script, tmp_path / "work")
+    report = outcome.report
     assert report is not None
     assert (report["status"], report["exit"]) == ("ended", status)
+    assert [line for line in outcome.tail if line] == [line for line in [code.strip("'")] if line == "no data"]
 
 
 def test_a_hang_is_ended_at_its_line_and_leaves_no_process(script: Path, tmp_path: Path) -> None:

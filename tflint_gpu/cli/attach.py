@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tflint_gpu.cli.import_ import show
-from tflint_gpu.cli.options import FilePath, output_options, settings_from, settings_options
+from tflint_gpu.cli.options import FilePath, finite, output_options, settings_from, settings_options
 from tflint_gpu.cli.trace import EVIDENCE, hide
 from tflint_gpu.trace.attach import AttachJob, attach, parse_workers
 from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
@@ -21,6 +21,7 @@ from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
     "--duration",
     default=2.0,
     type=click.FloatRange(0.1, 60.0),
+    callback=finite,
     metavar="SECONDS",
     help="How long to record; some ten steps are enough.  [default: 2]",
 )
@@ -28,6 +29,7 @@ from tflint_gpu.trace.kept import kept, profile_beside, refuse_strangers
     "--timeout",
     default=30.0,
     type=click.FloatRange(1.0, 600.0),
+    callback=finite,
     metavar="SECONDS",
     help="How long to wait for the profiles after that.  [default: 30]",
 )

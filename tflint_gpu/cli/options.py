@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,13 @@ def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[s
             raise click.BadParameter(f"{value!r}: standard output takes its format from --output-format {form}")
         outputs.append(Output(form, Path(file)))
     return tuple(outputs)
+
+
+def finite(_ctx: click.Context, _option: click.Parameter, value: float) -> float:
+    """Refuse ``nan`` and ``inf``, which pass a range of click's but are no time to wait."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a number of seconds")
+    return value
 
 
 def _list(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tflint_gpu.cli.options import FilePath, output_options, outputs_from, settings_from, settings_options
+from tflint_gpu.cli.options import FilePath, finite, output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, in_light_of, lint, report
 from tflint_gpu.config import ALL, known_rules
 from tflint_gpu.errors import UserError
@@ -54,6 +54,7 @@ class _BareVerify(click.Command):
     "--deadline",
     default=120.0,
     type=click.FloatRange(min=1.0),
+    callback=finite,
     metavar="SECONDS",
     help="End each run after this long, whatever it does.  [default: 120]",
 )
@@ -67,6 +68,7 @@ class _BareVerify(click.Command):
     "--budget",
     default=90.0,
     type=click.FloatRange(min=0.0),
+    callback=finite,
     metavar="SECONDS",
     help="Time for all what-if runs together.  [default: 90]",
 )

@@ -66,6 +66,8 @@ def _device(evidence: Evidence) -> str:
 
 
 def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
+    if not evidence.steps:
+        return "what the step waits for was not measured"
     shares = {bucket: evidence.share(bucket) or 0.0 for bucket in _WAITS}
     if evidence.facts.get("input_restarted") is True:
         # The trace itself began the input anew for every step.

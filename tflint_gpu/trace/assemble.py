@@ -240,15 +240,19 @@ def as_plain(measured: Sequence[Timed], steps: Sequence[Step], plain: Sequence[f
 
 
 def written(reports: Iterable[Report], seen: Iterable[str] = ()) -> Iterator[str]:
-    """Yield a sentence on the files that the script wrote by other means than those that are muted, if any.
+    """Yield a sentence on the files that were written by other means than those that are muted, if any.
 
-    `seen` are those that changed below the folder of the trace; the reports name others that Python code opened.
+    `seen` are those that changed below the folder of the trace, whoever wrote them; the reports name others that
+    the script's Python code opened.
     """
     opened = (name for report in reports for name in report["written"])
     names = list(dict.fromkeys((*opened, *seen)))
     if names:
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        yield f"The script wrote files itself, which a trace cannot hold back: {', '.join(names[:5])}{more}."
+        yield (
+            f"Written during the trace, by the script or by another program, and not held back: "
+            f"{', '.join(names[:5])}{more}."
+        )
 
 
 def eager_of(reports: Iterable[Report], profiled: Eager | None) -> Eager | None:

@@ -291,6 +291,9 @@ def run(path):
         run_script(job, current.replaced.read)
     except SystemExit as leaving:
         code = leaving.code
+        if code is not None and not isinstance(code, int):
+            # What Python itself does with a message, and often the only line that says why.
+            sys.stderr.write(f"{code}\n")
         current.finish("ended", exit=code if isinstance(code, int) else (0 if code is None else 1))
     except KeyboardInterrupt:
         os._exit(130)
