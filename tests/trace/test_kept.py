@@ -71,10 +71,10 @@ def test_evidence_elsewhere_has_its_profile_under_its_own_name() -> None:
     assert profile_beside(Path("runs/gpu.json")) == Path("runs/gpu.profile")
 
 
-EVIDENCE = b'{\n "schema": 1,\n "tool": "tflint-gpu"\n}\n'
+EVIDENCE = b'{\n "schema": 1,\n "tool": "tflint-gpu 0.1.0"\n}\n'
 
 
-@pytest.mark.parametrize("before", [None, b"", EVIDENCE, EVIDENCE[:-2], b'{"schema":0,"tool":"tflint-gpu"}'])
+@pytest.mark.parametrize("before", [None, b"", EVIDENCE, EVIDENCE[:-2], b'{"schema":0,"tool":"0.0.9"}'])
 def test_evidence_replaces_evidence_torn_or_old(tmp_path: Path, before: bytes | None) -> None:
     file = tmp_path / "made" / "evidence.json"
     if before is not None:

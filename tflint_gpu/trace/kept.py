@@ -18,7 +18,7 @@ OWN = ".tflint-gpu"
 _INSIDE = {"plugins", "events.out.tfevents"}
 
 #: How every evidence file starts, of whatever schema.
-_EVIDENCE = re.compile(rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"tool"\s*:\s*"tflint-gpu"')
+_EVIDENCE = re.compile(rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"tool"\s*:\s*"(?:tflint-gpu )?\d')
 
 
 def profile_beside(evidence: Path) -> Path:

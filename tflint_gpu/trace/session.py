@@ -247,7 +247,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(
         schema=SCHEMA,
-        tool=__version__,
+        tool=f"tflint-gpu {__version__}",
         made_at=assemble.now(),
         command=(*called, *job.arguments),
         environment=assemble.environment_of(best, profile.device if profile else None),
