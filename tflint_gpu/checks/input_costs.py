@@ -107,6 +107,22 @@ def negligible(evidence: Evidence) -> bool:
     return evidence.environment.device.kind != "gpu" and bool(waits) and median(waits) < NEGLIGIBLE_MS
 
 
+def keeps_ahead(evidence: Evidence) -> bool:
+    """Say whether a CPU's input runs ahead of the step and works less than the rest of the step leaves it time.
+
+    Such input is ready before it is asked for: what the step still waits is for cores that both share, or for
+    threads that the machine's other work holds up. A GPU's step leaves its host's cores to the input.
+    """
+    step = median([step.step_ms for step in evidence.steps]) if evidence.steps else 0.0
+    if evidence.environment.device.kind == "gpu" or not evidence.pipelines or not step:
+        return False
+    waits = median(step.buckets.get("input_wait", 0.0) for step in evidence.steps)
+    works = sum(stage.self_ms for stage in evidence.pipelines)
+    python = sum(source.ms_per_step for source in evidence.python_input)
+    ahead = all(_ops(chain)[:1] and _ops(chain)[0] in AHEAD for chain in _wholes(evidence).values())
+    return ahead and max(works, python) < step - waits
+
+
 def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:
     """Return `judged`, but unmeasured where a CPU's long step may be all that hides `spent_ms` of input.
 
@@ -161,16 +177,27 @@ def rewritten(evidence: Evidence, finding: Finding) -> tuple[str, ...]:
 
     The root that every chain starts from is left off: ``("Prefetch", "BatchV2", "Map", "TensorSlice")``.
     """
-    wholes: dict[int, str] = {}
-    for stage in evidence.pipelines:
-        if len(stage.chain) > len(wholes.get(stage.pipeline, "")):
-            wholes[stage.pipeline] = stage.chain
+    wholes = _wholes(evidence)
     mine = next((stage.pipeline for stage in evidence.pipelines if touches(stage.spot, finding.location)), None)
     if mine is None and len(wholes) == 1:
         mine = next(iter(wholes))
     if mine is None:
         return ()
-    parts = (part.partition("[")[0] for part in wholes[mine].split("::"))
+    return _ops(wholes[mine])
+
+
+def _wholes(evidence: Evidence) -> dict[int, str]:
+    """Return the longest chain of each pipeline, by the pipeline's number."""
+    wholes: dict[int, str] = {}
+    for stage in evidence.pipelines:
+        if len(stage.chain) > len(wholes.get(stage.pipeline, "")):
+            wholes[stage.pipeline] = stage.chain
+    return wholes
+
+
+def _ops(chain: str) -> tuple[str, ...]:
+    """Return the stages of `chain` from the step inwards, without the root that every chain starts from."""
+    parts = (part.partition("[")[0] for part in chain.split("::"))
     return tuple(part for part in parts if part not in ("Iterator", "Root", "Model"))
 
 

@@ -132,3 +132,34 @@ def test_waits_of_short_steps_among_long_ones_are_no_share_of_the_whole(rule: Ru
     slow = Step(2000.0, 1990.0, 1990.0, {"device_compute": 2000.0})
 
     assert observed(rule, replace(evidence, steps=(*evidence.steps, slow))) == []
+
+
+def busy_cpu(work: float, op: str = "Prefetch", *, gpu: bool = False) -> Evidence:
+    """Return evidence of 10 ms steps, of which 4 ms wait for a pipeline that ends in `op` and works `work` ms."""
+    stages = (
+        PipelineStage(f"Iterator::Root::{op}", op, 0.0, 20, Spot("train.py", 8)),
+        PipelineStage(f"Iterator::Root::{op}::Shuffle", "Shuffle", work, 20, Spot("train.py", 8)),
+    )
+    return evidence_of(gpu=gpu, buckets={"input_wait": 4.0, "host": 6.0}, pipelines=stages)
+
+
+@pytest.mark.parametrize("op", ["Prefetch", "ParallelMapV2", "MapAndBatch"])
+def test_waits_of_a_cpu_whose_input_has_time_to_spare_leave_a_remark(rule: Rule, op: str) -> None:
+    cached = WhatIf("cached-batch", 6.0, 10.0, 1.67, 6, 0.05, 1.6, 1.7)
+
+    for evidence in (busy_cpu(1.9, op), replace(busy_cpu(1.9, op), what_if=(cached,))):
+        (finding,) = observed(rule, evidence)
+        assert finding.severity is Severity.INFO
+
+
+def test_input_that_cannot_be_ready_in_time_is_to_blame(rule: Rule) -> None:
+    busy = PythonInput("generator", "rows", 7.0, 20, Spot("data.py", 5))
+
+    for evidence in (
+        busy_cpu(7.0),
+        busy_cpu(1.9, "BatchV2"),
+        busy_cpu(1.9, gpu=True),
+        replace(busy_cpu(1.9), python_input=(busy,)),
+    ):
+        (finding,) = observed(rule, evidence)
+        assert finding.severity is Severity.ERROR
