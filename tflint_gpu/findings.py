@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,7 +71,16 @@ class Location:
 
     def __str__(self) -> str:
         cell = f":cell {self.cell}" if self.cell is not None else ""
-        return f"{self.path}{cell}:{self.line}:{self.column}"
+        return f"{shown_path(self.path)}{cell}:{self.line}:{self.column}"
+
+
+#: What ends a line, or tells a terminal something.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def shown_path(path: str) -> str:
+    """Return `path` for a line of text: a name with a line feed or an escape in it is not two lines, nor red."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), path)
 
 
 @dataclass(frozen=True, slots=True)

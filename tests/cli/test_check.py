@@ -426,3 +426,23 @@ def test_a_settings_file_that_cannot_be_read_is_one_sentence(
     status, out, err = check(serial=SERIAL)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1 and name in err and "--isolated" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names there")
+@pytest.mark.parametrize("form", ["concise", "full", "github"])
+def test_a_name_cannot_break_a_line_or_colour_it(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a\nb\x1b[31mc d\u3000é.py").write_text(
+        "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        'model.compile("adam", "mse", run_eagerly=True)\nmodel.fit(tf.zeros([1000, 2]), tf.zeros([1000, 1]))\n',
+        encoding="utf-8",
+    )
+    Path("e\nf.py").write_text("import tensorflow\nx = (\n", encoding="utf-8")
+    assert invoke(["check", "--isolated", "--no-cache", "--color", "--output-format", form, "."]) == 2
+    out, err = capsys.readouterr()
+    assert "a\\nb\\x1b[31mc d\u3000é.py:3:" in out
+    # GitHub finds the file by its real name.
+    assert ("b\x1b[31m" in out) is (form == "github")
+    assert "e\\nf.py:2: not valid Python" in err

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.findings import Location
+from tflint_gpu.findings import Location, shown_path
 
 if TYPE_CHECKING:
     import ast
@@ -35,7 +35,7 @@ class Error:
 
     def __str__(self) -> str:
         cell = f":cell {self.cell}" if self.cell is not None else ""
-        return f"{self.path}{cell}:{self.line}: {self.message}"
+        return f"{shown_path(self.path)}{cell}:{self.line}: {self.message}"
 
 
 class ReadError(Exception):
