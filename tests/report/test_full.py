@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tests.report.conftest import evidence
-from tflint_gpu.findings import Change, Finding, Fix, Verdict
+from tflint_gpu.findings import Change, Finding, Fix, Location, Verdict
 from tflint_gpu.report import Report
 from tflint_gpu.report.full import render
 from tflint_gpu.trace.evidence import Spot, VerifiedFix, WhatIf
@@ -37,11 +37,21 @@ def text_of(finding: Finding, samples: Samples) -> str:
 def test_a_fix_is_offered_where_there_is_something_to_gain(
     verdict: Verdict, offered: bool, samples: Samples, finding: Callable[..., Finding]
 ) -> None:
-    item = finding("TFG101", ("train.py", 11))
-    fix = Fix("safe", "append it", (Change("append-method", item.location),))
-    text = text_of(finding("TFG101", ("train.py", 11), verdict=verdict, fix=fix), samples)
+    call = ("train.py", 11, 9, 11, 23)
+    fix = Fix("safe", "append it", (Change("append-method", Location(*call), (("method", "cache"),)),))
+    text = text_of(finding("TFG101", call, verdict=verdict, fix=fix), samples)
     assert ("fix: append it (safe, --fix)" in text) is offered
     assert ("1 can be fixed with --fix; --diff shows how." in text) is offered
+
+
+def test_a_fix_that_the_text_leaves_no_place_for_is_not_offered(
+    samples: Samples, finding: Callable[..., Finding]
+) -> None:
+    item = finding("TFG101", ("train.py", 11))
+    fix = Fix("safe", "append it", (Change("append-method", item.location, (("method", "cache"),)),))
+    text = text_of(replace(item, fix=fix), samples)
+    assert "\n  no fix: no call stands there any more\n" in text
+    assert "can be fixed" not in text
 
 
 def test_a_place_without_a_fix_says_why(samples: Samples, finding: Callable[..., Finding]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
+from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.figures import measure, percent
 from tflint_gpu.report.fixes import offer, offered
 from tflint_gpu.report.frame import frame
@@ -64,8 +65,12 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
         share = percent(finding.impact.step_share)
         yield from _wrapped("impact: ", f"gives back {share} of the step ({finding.impact.basis})")
     if finding.fix and offered(finding):
+        edits, reason = edits_in(report, finding)
         flag = "--fix" if finding.fix.safety == "safe" else "--unsafe-fixes"
-        yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
+        if edits:
+            yield from _wrapped("fix: ", f"{finding.fix.title} ({finding.fix.safety}, {flag})")
+        else:
+            yield from _wrapped("no fix: ", reason)
     elif finding.unfixable:
         yield from _wrapped("no fix: ", finding.unfixable)
     evidence = report.evidence_for(finding)
@@ -105,7 +110,7 @@ def _closing(report: Report) -> str:
     files = f"{report.files} file{'' if report.files == 1 else 's'}"
     versions = ", ".join(map(str, report.targets or (report.target,)))
     closing = f"{', '.join(found) or 'No findings'} in {files}, for TensorFlow {versions}."
-    told = offer(report.findings)
+    told = offer(finding for finding in report.findings if finding.fix is None or edits_in(report, finding)[0])
     return f"{closing} {told}" if told else closing
 
 
