@@ -70,6 +70,8 @@ def test_a_gain_confirms_and_its_absence_on_a_gpu_refutes(
     assert judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.5)
     assert judged.impact.basis == f"what-if: {change.replace('-', ' ')}"
+    named = [measure.metric for measure in judged.measures]
+    assert len(named) == len(set(named)), "a figure is told twice"
 
     judged = check.judge(finding, evidence_of(gpu=True, buckets=buckets, what_if=(none(change),), **seen))
     assert judged is not None
@@ -104,3 +106,4 @@ def test_one_callback_of_several_gives_back_its_part(rule: Callable[[str], Check
     assert judged is not None
     assert judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.25)
+    assert [measure.value for measure in judged.measures if measure.metric == "saved_share"] == [0.25]

@@ -20,6 +20,7 @@ from tflint_gpu.trace.launcher import Outcome
 from tflint_gpu.trace.script import Script
 from tflint_gpu.trace.session import TraceJob, Tracer
 from tflint_gpu.trace.verify import Trial, compare_losses, moved_line, past_first_epoch, verify
+from tflint_gpu.trace.whatif import WILD
 
 BEFORE = b"import os\nds = make()\nmodel.fit(ds)\n"
 AFTER = b"import os\nimport tensorflow as tf\nds = make().prefetch(2)\nmodel.fit(ds)\n"
@@ -95,6 +96,22 @@ def test_no_gain_beyond_the_noise_is_not_helpful(tried: Tried) -> None:
     assert found.result.low < 1.0 < found.result.high
     assert len(launches) == 2 * verifying.MOST
     assert found.losses is None
+
+
+def test_a_clear_gain_of_unknown_size_is_one(tried: Tried) -> None:
+    plain, fixed = iter([told([200.0] * 20), told([300.0] * 20)]), iter([told([8.0] * 20), told([17.0] * 20)])
+    found, _ = tried(plain, fixed, budget=0.0)
+    assert found.result is not None, found.note
+    assert found.result.spread > WILD
+    assert found.result.low > 1.0
+    assert found.helpful
+
+
+def test_runs_that_scatter_around_no_gain_tell_nothing(tried: Tried) -> None:
+    plain, fixed = iter([told([10.0] * 20), told([300.0] * 20)]), iter([told([8.0] * 20), told([200.0] * 20)])
+    found, _ = tried(plain, fixed, budget=0.0)
+    assert (found.result, found.helpful) == (None, False)
+    assert "too unsteady to tell" in found.note
 
 
 def test_a_fix_that_breaks_the_program_is_told(tried: Tried) -> None:

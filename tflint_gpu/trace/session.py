@@ -139,7 +139,8 @@ def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Pro
     files = assemble.written((baseline.first, best), changed(before, look(Path.cwd())))
     evidence = replace(evidence, notes=(*files, *evidence.notes))
     _keep_profile(best, job.profile_folder)
-    progress(f"traced in {time.monotonic() - began:.0f} s, {tracer.runs} runs")
+    runs = "1 run" if tracer.runs == 1 else f"{tracer.runs} runs"
+    progress(f"traced in {time.monotonic() - began:.0f} s, {runs}")
     return evidence
 
 

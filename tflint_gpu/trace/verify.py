@@ -184,7 +184,7 @@ def _verdict(plain: _Arm, arm: _Arm) -> VerifiedFix:
         return replace(verified, note=f"the fixed program does not run: {arm.problem}")
     result = whatif.compare(plain.times, arm.times)
     losses = compare_losses(plain.losses, arm.losses)
-    if result.spread > whatif.WILD:
+    if whatif.says_nothing(result):
         return replace(
             verified, losses=losses, note="the runs were too unsteady to tell; a larger --budget allows more"
         )

@@ -175,7 +175,7 @@ def trying(change: str, number: int, left: float) -> str:
     return f"what if: {change or 'the baseline again'} (run {number}, {max(0.0, left):.0f} s left)"
 
 
-def _says_nothing(result: WhatIf) -> bool:
+def says_nothing(result: WhatIf) -> bool:
     """Say whether the runs scatter so much that anything may be true; a clear gain of unknown size is one."""
     return result.spread > WILD and result.low <= 1.0 <= result.high
 
@@ -209,7 +209,7 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
                 notes.append(f"what-if {change}: {raw['problem']}")
         elif raw["means"]:
             result = compare(baseline, Arm(change, raw["means"], raw["times"]))
-            if _says_nothing(result):
+            if says_nothing(result):
                 notes.append(_unsteady(result))
             else:
                 results.append(result)
@@ -256,8 +256,8 @@ def explore(
     if skipped:
         notes.append(f"what-if {', '.join(skipped)}: not tried, the budget of {budget:g} s was spent")
     results = [compare(baseline, arm) for arm in arms if arm.means]
-    notes += [_unsteady(result) for result in results if _says_nothing(result)]
-    return tuple(result for result in results if not _says_nothing(result)), tuple(notes)
+    notes += [_unsteady(result) for result in results if says_nothing(result)]
+    return tuple(result for result in results if not says_nothing(result)), tuple(notes)
 
 
 def _add(arm: Arm, first: Report, report: Report | None) -> str:
