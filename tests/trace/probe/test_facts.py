@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
 import pytest
 
+from tflint_gpu.trace.probe import placement, spots
 from tflint_gpu.trace.probe.clock import PLAIN, WARMUP, Track
-from tflint_gpu.trace.probe.facts import call_record, callback_ms, function_record
+from tflint_gpu.trace.probe.facts import call_record, callback_ms, function_record, place
 from tflint_gpu.trace.probe.functions import FunctionRecord
 
 
@@ -48,3 +52,79 @@ def test_calls_are_held_against_the_steps_they_were_made_in() -> None:
     record = {"method": "predict", "by_step": {0: 800.0, **dict.fromkeys(range(2, 12), 4.0)}}
     assert call_record(record, track) == {"method": "predict", "share": pytest.approx(0.4)}
     assert call_record({"method": "evaluate", "by_step": {}}, track)["share"] is None
+
+
+class Frame(NamedTuple):
+    """One frame of a call stack, as TensorFlow shows it."""
+
+    filename: str
+    lineno: int
+    name: str
+
+
+class Stack(tuple[Any, ...]):
+    """A call stack that counts how often it is read."""
+
+    read = 0
+
+    def __reversed__(self) -> Any:
+        Stack.read += 1
+        return iter(self[::-1])
+
+
+def run_with(ops: int) -> Any:
+    """Return a run with one traced function of `ops` ops, all made by one call under two frames."""
+    stack = Stack(Frame(name, 7, "f") for name in ("train.py", "library.py"))
+
+    def tensor(rank: int) -> Any:
+        dtype = SimpleNamespace(name="float32", size=4, is_integer=False, is_bool=False)
+        dtype.base_dtype = dtype
+        return SimpleNamespace(dtype=dtype, shape=SimpleNamespace(rank=rank, as_list=lambda: [8] * rank))
+
+    graph = SimpleNamespace(name="step")
+    made = [
+        SimpleNamespace(
+            name=f"Mul_{at}",
+            type="Mul",
+            traceback=stack,
+            graph=graph,
+            device="",
+            node_def=SimpleNamespace(attr={}),
+            inputs=[tensor(2)],
+            outputs=[tensor(2)],
+        )
+        for at in range(ops)
+    ]
+    graph.get_operations = lambda: made
+    concrete = SimpleNamespace(graph=graph, function_def=SimpleNamespace(attr={}))
+    places = SimpleNamespace(is_project=lambda name: name == "train.py", spot_of=lambda *spot: spot)
+    return SimpleNamespace(places=places, functions=SimpleNamespace(concrete_functions=lambda: ([], [concrete])))
+
+
+@pytest.fixture
+def cpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "cuda_build", lambda: False)
+    monkeypatch.setattr(placement, "_type_attributes", lambda op: {})  # reads TensorFlow's names of types
+
+
+@pytest.mark.usefixtures("cpu_build")
+def test_ops_of_one_call_are_looked_up_once() -> None:
+    result: dict[str, Any] = {"placements": [], "notes": []}
+    Stack.read = 0
+    place(run_with(300), result)
+
+    (record,) = result["placements"]
+    assert (record["count"], record["line"], result["notes"]) == (300, 7, [])
+    assert Stack.read == 1
+
+
+@pytest.mark.usefixtures("cpu_build")
+def test_graphs_too_large_for_the_time_cost_the_placements_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spots, "LIMIT", -1.0)
+    result: dict[str, Any] = {"placements": [], "notes": []}
+    place(run_with(3), result)
+
+    assert result["placements"] == []
+    (note,) = result["notes"]
+    assert "placements are missing" in note
+    assert "too large" in note

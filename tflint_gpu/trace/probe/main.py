@@ -198,6 +198,8 @@ class Run:
         if self.trials.running:
             self.trials.failed(more.get("error"))
             self.leave()
+        if self.watch is not None:
+            self.watch.reporting()
         try:
             self.profile.stop()
             report = facts.report(self, status)

@@ -14,10 +14,10 @@ How the rest of the probe calls this module and its neighbour `layers`:
 """
 
 import collections
-import functools
 
 from .layers import layer_of
 from .registry import Kernels, cuda_build, has_gpu
+from .spots import Spots
 
 #: Wrappers and bookkeeping that stand for no work of their own: the ops inside wrappers are reported instead.
 BOOKKEEPING = frozenset(
@@ -87,15 +87,19 @@ def collect(functions, is_project, in_step=None):
     * ``in_step``, ``jit`` (``jit_compile`` holds for its graph), ``compiles`` (XLA has a kernel for it; None
       where this process never loaded XLA);
     * ``body``, for a loop of the graph (``While``): the ops of one round; None for all other ops.
+
+    Raises TimeoutError where that takes over `spots.LIMIT` seconds: some graphs would look like all of them.
     """
-    known = functools.lru_cache(maxsize=None)(is_project)
+    spots = Spots(is_project)
     kernels = Kernels() if cuda_build() else None
     recorded = _recorded()
     merged = {}
     for concrete in functions:
         try:
-            found = _of_function(concrete, known, kernels, recorded)
+            found = _of_function(concrete, spots, kernels, recorded)
             step = bool(in_step(concrete)) if in_step else True
+        except TimeoutError:
+            raise
         except Exception:  # a graph that this TensorFlow shows differently must not end the user's run
             continue
         for key, record in found.items():
@@ -117,13 +121,13 @@ def _merge(merged, key, record, step):
     other["bytes"] = max(sizes) if sizes else None
 
 
-def _of_function(concrete, known, kernels, recorded):
+def _of_function(concrete, spots, kernels, recorded):
     """Return {key: record} of one traced function and of all graphs nested in it."""
     records = {}
     graph = concrete.graph
     if graph.name.startswith("Dataset_"):
         return records
-    nodes = list(_nodes(graph, _must_compile(concrete), known))
+    nodes = list(_nodes(graph, _must_compile(concrete), spots))
     forward = _forward_spots(nodes)
     for node in nodes:
         _charge_to_cause(node, forward)
@@ -146,13 +150,13 @@ class _Node:
         self.spot = spot
 
 
-def _nodes(graph, jit, known):
+def _nodes(graph, jit, spots):
     """Yield every op of `graph` and of the functions it calls, each function once."""
     todo, seen = [(graph, jit, None)], set()
     while todo:
         graph, jit, caller = todo.pop()
         for op in graph.get_operations():
-            spot = _spot(op, known) or caller
+            spot = spots.of(op) or caller
             yield _Node(op, graph.name, jit, spot)
             if _is_input(op.type):
                 continue
@@ -186,14 +190,6 @@ def _must_compile(concrete):
     if definition is None:
         definition = concrete._inference_function.definition
     return "_XlaMustCompile" in definition.attr and definition.attr["_XlaMustCompile"].b
-
-
-def _spot(op, known):
-    """Return (file, line, function) of the innermost project frame that made `op`."""
-    for frame in reversed(op.traceback or ()):
-        if known(frame.filename):
-            return (frame.filename, frame.lineno, frame.name)
-    return None
 
 
 def _forward_spots(nodes):

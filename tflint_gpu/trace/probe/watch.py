@@ -9,6 +9,8 @@ import time
 
 #: Seconds after the deadline at which Python itself dumps and leaves, should no thread get to run any more.
 GRACE = 5.0
+#: Seconds to write the report in, whenever that begins; the parent waits a little longer beyond the deadline.
+REPORTING = 10.0
 
 
 class DeadlineWatch:
@@ -61,6 +63,12 @@ class DeadlineWatch:
         self.end = time.monotonic() + seconds + GRACE
         faulthandler.cancel_dump_traceback_later()
         faulthandler.dump_traceback_later(seconds + 2 * GRACE, exit=True, file=self.dump)
+
+    def reporting(self):
+        """Let the report be written: what was measured in time must not be lost to a deadline that passes now."""
+        left = max(self.end + GRACE - time.monotonic(), REPORTING)
+        faulthandler.cancel_dump_traceback_later()
+        faulthandler.dump_traceback_later(left, exit=True, file=self.dump)
 
     def cancel(self):
         """Disarm the last resort."""
