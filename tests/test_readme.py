@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 
 from tflint_gpu.checks.pages import all_pages
 from tflint_gpu.cli import cli
-from tflint_gpu.config import KEYS, load_settings
+from tflint_gpu.config import load_settings
+from tflint_gpu.config_keys import KEYS
 from tflint_gpu.findings import Verdict
 from tflint_gpu.report import FORMATS
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tflint_gpu.checks.dtypes import dtype_of
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Context
-from tflint_gpu.program.values import Call, Const, External, Tensor, Value
+from tflint_gpu.program.values import Const, External, Tensor, Value
 
 
 def call_of(callee: str, *args: Value) -> Call:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Context
 from tflint_gpu.program.target import Target
-from tflint_gpu.program.values import Call
 from tflint_gpu.program.views import Program
 
 

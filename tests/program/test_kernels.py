@@ -8,10 +8,11 @@ import pytest
 
 from tflint_gpu.findings import Location
 from tflint_gpu.program import kernels
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Context
 from tflint_gpu.program.kernels import cpu_only, kernel_table, release_of, table_version, xla_refuses
 from tflint_gpu.program.target import NEWEST
-from tflint_gpu.program.values import Call, Const, External, Parameter, Tensor, Value
+from tflint_gpu.program.values import Const, External, Parameter, Tensor, Value
 
 HERE = Location("train.py", 1, 1, 1, 10)
 IMAGES = Parameter("images")

@@ -6,19 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program.values import (
-    MAX_ORIGINS,
-    Call,
-    Choice,
-    Items,
-    Mapping,
-    Operation,
-    Produced,
-    Subscript,
-    Tensor,
-    Value,
-    walk,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import MAX_ORIGINS, walk
+from tflint_gpu.program.values import Choice, Items, Mapping, Operation, Produced, Subscript, Tensor, Value
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tflint_gpu.checks.generators import calls_inside, costly, generator_function
 from tflint_gpu.checks.pipelines import runs_once
 from tflint_gpu.checks.sizes import size_of
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region
 from tflint_gpu.program.values import (
     Attribute,
-    Call,
     Choice,
     Const,
     Element,

@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.loops import changes_every_round
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Activation, Region
-from tflint_gpu.program.values import (
-    Call,
-    Const,
-    External,
-    Function,
-    Instance,
-    Produced,
-    Tensor,
-    leaves,
-    options_of,
-)
+from tflint_gpu.program.questions import leaves, options_of
+from tflint_gpu.program.values import Const, External, Function, Instance, Produced, Tensor
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tflint_gpu.findings import Change, Finding, Fix, Impact, Location, Measure,
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.pages import Page
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.folding import is_mask
-from tflint_gpu.program.values import MAX_ORIGINS, Call, Const, External, Items, Tensor, Value, walk
+from tflint_gpu.program.questions import MAX_ORIGINS, walk
+from tflint_gpu.program.values import Const, External, Items, Tensor, Value
 
 #: Old spellings of dtypes.
 _ALIASES = {"half": "float16", "float": "float32", "double": "float64", "int": "int64"}

@@ -11,7 +11,8 @@ from tflint_gpu.program.values import Function, Items, Produced
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Dataset, Stage
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Dataset, Stage
     from tflint_gpu.program.views import Model, Program
 
 #: Stages that hand on pairs as pairs.

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflint_gpu.checks.map_functions import library_call
-from tflint_gpu.program.values import (
-    Call,
-    Choice,
-    Function,
-    Generator,
-    Instance,
-    Partial,
-    Produced,
-    Value,
-    options_of,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Choice, Function, Generator, Instance, Partial, Produced, Value
 from tflint_gpu.program.views import Program
 
 #: The class behind ``keras.utils.Sequence`` as well.

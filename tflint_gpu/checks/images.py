@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.sizes import WIDTHS
-from tflint_gpu.program.values import Call, Const, External, Items, Stage, Value, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, External, Items, Stage, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Location, Measure, Verdict
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region, Scope
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.values import (
-    Call,
     Choice,
     Element,
     GraphFunction,
@@ -24,7 +25,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    walk,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tflint_gpu.program.values import Call, Produced, Stage
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Produced, Stage
 from tflint_gpu.program.views import Model, literal
 
 if TYPE_CHECKING:

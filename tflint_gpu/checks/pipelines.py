@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.map_functions import stateful_cause
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.values import (
-    Call,
     Choice,
     Const,
     Dataset,
@@ -23,7 +24,6 @@ from tflint_gpu.program.values import (
     Subscript,
     Tensor,
     Value,
-    options_of,
 )
 from tflint_gpu.program.views import literal
 

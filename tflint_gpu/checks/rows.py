@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from tflint_gpu.program.values import (
-    Call,
-    Choice,
-    Const,
-    External,
-    Items,
-    Operation,
-    Produced,
-    Subscript,
-    Tensor,
-    Value,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Choice, Const, External, Items, Operation, Produced, Subscript, Tensor, Value
 
 _NEW_AXIS = ("numpy.newaxis", "tf.newaxis")
 _EXPANDS = ("numpy.expand_dims", "tf.expand_dims", "keras.backend.expand_dims", "keras.ops.expand_dims")

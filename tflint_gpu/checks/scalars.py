@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.program.values import Const, Function, Operation, Produced
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, GraphFunction, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import GraphFunction, Value
     from tflint_gpu.program.views import Program
 
 #: In these programs ``tf.constant(0.1)``, a float32, may meet a tensor of another type.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.values import (
     Attribute,
-    Call,
     Const,
     Dataset,
     Element,
@@ -16,7 +17,6 @@ from tflint_gpu.program.values import (
     Subscript,
     Tensor,
     Value,
-    walk,
 )
 
 #: Ops that give their result a fixed shape: after one of them a map has settled the lengths.

@@ -5,18 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflint_gpu.program.values import (
-    Call,
-    Choice,
-    Const,
-    External,
-    Items,
-    Operation,
-    Produced,
-    Subscript,
-    Tensor,
-    Value,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Choice, Const, External, Items, Operation, Produced, Subscript, Tensor, Value
 
 #: Bytes per number by the last part of a dtype's name.
 WIDTHS = {

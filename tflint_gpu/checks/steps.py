@@ -11,6 +11,7 @@ from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
 from tflint_gpu.program.context import Activation, Guard, Loop, Region, Scope
+from tflint_gpu.program.questions import constant, is_true, walk
 from tflint_gpu.program.values import (
     Attribute,
     Const,
@@ -21,14 +22,12 @@ from tflint_gpu.program.values import (
     Parameter,
     Produced,
     Tensor,
-    constant,
-    is_true,
-    walk,
 )
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Class, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Class, Value
     from tflint_gpu.program.views import Model, Program
     from tflint_gpu.trace.evidence import Evidence, Placement
 

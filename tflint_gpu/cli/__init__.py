@@ -47,7 +47,7 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from tflint_gpu.config import nearest
+            from tflint_gpu.config_keys import nearest
 
             hint = nearest(args[0], tuple(COMMANDS))
             ctx.fail(f"no such command {args[0]!r}{hint or '; the commands are ' + ', '.join(COMMANDS)}")

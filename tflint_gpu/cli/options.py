@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from tflint_gpu.cli.run import Means, Output
-from tflint_gpu.config import KERAS_BACKENDS, Settings, load_settings
+from tflint_gpu.config import Settings, load_settings
+from tflint_gpu.config_keys import KERAS_BACKENDS
 
 FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 

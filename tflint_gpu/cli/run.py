@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflint_gpu.config import Settings, closeness, nearest, rule_names
+from tflint_gpu.config import Settings, closeness
+from tflint_gpu.config_keys import nearest, rule_names
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.lint.linting import PLAIN, LintResult, Means, lint, silence

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.cli.options import flags_of, start_of
-from tflint_gpu.config import KEYS, Settings, layers_of, load_settings, origins_of
+from tflint_gpu.config import Settings, layers_of, load_settings, origins_of
+from tflint_gpu.config_keys import KEYS
 from tflint_gpu.source.discovery import relative
 
 

@@ -11,7 +11,7 @@ import click
 
 from tflint_gpu.cli.options import FilePath, finite, output_options, outputs_from, settings_from, settings_options
 from tflint_gpu.cli.run import LintResult, in_light_of, lint, report
-from tflint_gpu.config import ALL, known_rules
+from tflint_gpu.config_keys import ALL, known_rules
 from tflint_gpu.errors import UserError
 from tflint_gpu.source.discovery import absolute_path, source_file
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.cli.run import LintResult, assemble, relinter
-from tflint_gpu.config import ALL, Settings, closeness
+from tflint_gpu.config import Settings, closeness
+from tflint_gpu.config_keys import ALL
 from tflint_gpu.findings import Finding, Verdict
 
 if TYPE_CHECKING:

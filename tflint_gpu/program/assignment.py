@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import attributes, folding, joins
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Attribute,
@@ -23,7 +24,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    options_of,
 )
 from tflint_gpu.program.views import Model, Setting
 

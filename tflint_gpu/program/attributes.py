@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import api, imports
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.joins import join_all
 from tflint_gpu.program.names import member
 from tflint_gpu.program.values import (
     Attribute,
-    Call,
     Choice,
     Class,
     Const,

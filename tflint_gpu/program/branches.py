@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.program import joins
 from tflint_gpu.program.context import Guard
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.state import Site, State
-from tflint_gpu.program.values import (
-    Const,
-    Operation,
-    Tensor,
-    Value,
-    walk,
-)
+from tflint_gpu.program.values import Const, Operation, Tensor, Value
 from tflint_gpu.source.trees import nodes_of
 
 if TYPE_CHECKING:

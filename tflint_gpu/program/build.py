@@ -12,9 +12,10 @@ from tflint_gpu.program import api, attributes, imports, training
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.machine import WORK_FLOOR, WORK_PER_LINE, Machine, OutOfWorkError, self_of
 from tflint_gpu.program.modules import Module, ModuleIndex, packages_of
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.state import State
 from tflint_gpu.program.target import find_target
-from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value, options_of
+from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value
 from tflint_gpu.program.views import Program
 from tflint_gpu.source.files import Error, ReadError
 

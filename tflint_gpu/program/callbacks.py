@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Location
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.state import Site, State
-from tflint_gpu.program.values import (
-    Choice,
-    Function,
-    GraphFunction,
-    Partial,
-    Tensor,
-    Unknown,
-    Value,
-    options_of,
-)
+from tflint_gpu.program.values import Choice, Function, GraphFunction, Partial, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.program import folding, joins
 from tflint_gpu.program.context import Activation, Loop
-from tflint_gpu.program.values import (
-    Const,
-    Items,
-    Mapping,
-    Operation,
-    Unknown,
-    Value,
-    constant,
-)
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Items, Mapping, Operation, Unknown, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.findings import Location
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Dataset, Function, GraphFunction, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Dataset, Function, GraphFunction, Value
 
 #: What a region can be. Code in a region does not run where it stands but where the runtime calls it.
 REGIONS = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import api, callbacks, joins, loops
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region
+from tflint_gpu.program.questions import leaves, options_of
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
-    Call,
     Choice,
     Class,
     Const,
@@ -26,8 +27,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    leaves,
-    options_of,
 )
 from tflint_gpu.program.views import Model
 

@@ -18,6 +18,7 @@ from tflint_gpu.program import (
     patterns,
 )
 from tflint_gpu.program.context import Guard, Scope
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.values import (
     Const,
     Dataset,
@@ -28,7 +29,6 @@ from tflint_gpu.program.values import (
     Produced,
     Unknown,
     Value,
-    options_of,
 )
 from tflint_gpu.source.trees import nodes_of
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.joins import join, join_all
 from tflint_gpu.program.values import (
-    Call,
     Choice,
     Class,
     Const,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import joins, loops
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
 from tflint_gpu.program.state import Site, State
-from tflint_gpu.program.values import Call, Const, Function, Items, Partial, Produced, Unknown, Value, constant
+from tflint_gpu.program.values import Const, Function, Items, Partial, Produced, Unknown, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine

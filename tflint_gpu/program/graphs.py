@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.program import callbacks, datasets, joins, training
 from tflint_gpu.program.context import Region
+from tflint_gpu.program.questions import options_of, walk
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     External,
@@ -17,13 +18,11 @@ from tflint_gpu.program.values import (
     Produced,
     Tensor,
     Value,
-    options_of,
-    walk,
 )
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.machine import Machine
-    from tflint_gpu.program.values import Call
 
 _STEPS = frozenset({"apply_gradients", "apply", "minimize"})
 

@@ -20,11 +20,11 @@ from tflint_gpu.program import (
     outside,
     training,
 )
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.names import member
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
     Attribute,
-    Call,
     Choice,
     Class,
     Const,

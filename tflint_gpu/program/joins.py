@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.values import (
     MAX_CHOICES,
     Choice,
@@ -23,7 +24,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    options_of,
 )
 from tflint_gpu.program.views import Model
 

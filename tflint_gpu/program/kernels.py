@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Value
 
 #: A version of TensorFlow as (major, minor).
 Version: TypeAlias = "tuple[int, int]"

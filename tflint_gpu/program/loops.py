@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.program import assignment, attributes, branches, joins, training
 from tflint_gpu.program.context import Guard, Loop
+from tflint_gpu.program.questions import constant, options_of
 from tflint_gpu.program.values import (
     Choice,
     Const,
@@ -26,8 +27,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    constant,
-    options_of,
 )
 from tflint_gpu.source.trees import nodes_of
 

@@ -12,11 +12,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import branches, evaluate, execute, invoke, joins, objects
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Activation, Context, Guard, Loop, Region
 from tflint_gpu.program.parameters import bind_arguments
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
-    Call,
     Class,
     Const,
     Element,

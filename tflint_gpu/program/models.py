@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import api, attributes, training
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Context, Region
 from tflint_gpu.program.values import (
     Attribute,
-    Call,
     Const,
     Function,
     GraphFunction,

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import joins
-from tflint_gpu.program.values import (
-    Const,
-    Items,
-    Mapping,
-    Produced,
-    Unknown,
-    Value,
-    constant,
-)
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Items, Mapping, Produced, Unknown, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine

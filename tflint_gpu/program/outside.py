@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.program import (
-    assignment,
-    attributes,
     datasets,
     folding,
     functional,
@@ -19,17 +17,16 @@ from tflint_gpu.program import (
     kinds,
     loops,
     options,
+    reflection,
 )
 from tflint_gpu.program.names import canonical
+from tflint_gpu.program.questions import constant, options_of
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
-    Attribute,
-    Class,
     Const,
     Dataset,
     External,
     Generator,
-    Instance,
     Items,
     Mapping,
     Operation,
@@ -38,10 +35,7 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    constant,
-    options_of,
 )
-from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
@@ -193,97 +187,6 @@ def _map(machine: Machine, state: State, site: Site) -> Value | None:
     return Items("list", (result,), complete=False)
 
 
-def _getattr(machine: Machine, state: State, site: Site) -> Value | None:
-    if len(site.args) < 2 or not isinstance(constant(site.args[1]), str):
-        return Unknown("getattr")
-    owner = site.args[0]
-    found = attributes.attribute(machine, state, owner, constant(site.args[1]))
-    if len(site.args) == 3 and isinstance(found, Attribute) and found.base is owner and _is_closed(owner):
-        return site.args[2]
-    return found
-
-
-def _is_closed(owner: Value) -> bool:
-    """Say whether all attributes of `owner` are known."""
-    match owner:
-        case Mapping(other=None):
-            return True
-        case Instance(cls=cls) | (Class() as cls):
-            return not any(base != "builtins.object" for base in cls.ancestry()) and not cls.find("__getattr__")
-        case _:
-            return False
-
-
-def _setattr(machine: Machine, state: State, site: Site) -> Value | None:
-    if len(site.args) != 3:
-        return None
-    owner, name, value = site.args
-    if isinstance(name, Const) and isinstance(name.value, str):
-        assignment.set_attribute(machine, state, site.location, owner, name.value, value)
-    elif isinstance(owner, Instance):
-        owner.attributes.update(dict.fromkeys(owner.attributes, Unknown("set by name")))
-    return Const(None)
-
-
-def _type(machine: Machine, state: State, site: Site) -> Value | None:
-    match site.args:
-        case (Instance(cls=cls),) | (Model(instance=Instance(cls=cls)),):
-            return cls
-        case (value,):
-            name = kinds.class_of(value)
-            return None if name is None else External(name)
-        case _:
-            return None
-
-
-def _variables(machine: Machine, state: State, site: Site) -> Value | None:
-    """``vars()`` and ``globals()``: the very dict, so that what is set in it is set."""
-    match site.args:
-        case ():
-            return Mapping(state.names)
-        case (Instance(attributes=own),):
-            return Mapping(own)
-        case (Mapping() as namespace,):
-            return namespace
-        case _:
-            return None
-
-
-def _globals(machine: Machine, state: State, site: Site) -> Value | None:
-    return Mapping(state.module.names)
-
-
-def _replaced(machine: Machine, state: State, site: Site) -> Value | None:
-    """``dataclasses.replace``."""
-    match site.args:
-        case (Instance(cls=cls, attributes=own, call=call),):
-            return Instance(cls, {**own, **site.kwargs}, call)
-        case _:
-            return None
-
-
-def _as_dict(machine: Machine, state: State, site: Site) -> Value | None:
-    match site.args:
-        case (Instance(attributes=own),):
-            return Mapping(dict(own))
-        case _:
-            return None
-
-
-def _named_tuple(machine: Machine, state: State, site: Site) -> Value | None:
-    """``collections.namedtuple``: a class with these fields."""
-    name, fields = (constant(site.args[0]), site.args[1]) if len(site.args) > 1 else (None, None)
-    listed = [constant(part) for part in fields.items] if isinstance(fields, Items) else constant(fields)
-    names = listed.replace(",", " ").split() if isinstance(listed, str) else listed
-    if not isinstance(name, str) or not names or not all(isinstance(n, str) and n.isidentifier() for n in names):
-        return None
-    body: list[ast.stmt] = [
-        ast.AnnAssign(ast.Name(n, ast.Store()), ast.Constant(None), value=None, simple=1) for n in names
-    ]
-    node = ast.ClassDef(name=name, bases=[], keywords=[], body=body, decorator_list=[])
-    return Class(name, name, state.module, site.location, node, (External("typing.NamedTuple"),))
-
-
 def _gather(machine: Machine, state: State, site: Site) -> Value | None:
     return None if site.open else Items("list", site.args)
 
@@ -369,14 +272,14 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.max": _fold_list(max),
     "builtins.sum": _fold_list(sum),
     "math.prod": _fold_list(math.prod),
-    "builtins.setattr": _setattr,
-    "builtins.type": _type,
-    "builtins.vars": _variables,
-    "builtins.locals": _variables,
-    "builtins.globals": _globals,
-    "dataclasses.replace": _replaced,
-    "dataclasses.asdict": _as_dict,
-    "collections.namedtuple": _named_tuple,
+    "builtins.setattr": reflection.set_attribute,
+    "builtins.type": reflection.type_of,
+    "builtins.vars": reflection.variables_of,
+    "builtins.locals": reflection.variables_of,
+    "builtins.globals": reflection.global_names,
+    "dataclasses.replace": reflection.replaced,
+    "dataclasses.asdict": reflection.as_dict,
+    "collections.namedtuple": reflection.named_tuple,
     "asyncio.gather": _gather,
     **{f"numpy.{kind}": _fold(int) for kind in ("int8", "int16", "int32", "int64", "uint8")},
     "numpy.ceil": _fold(math.ceil),
@@ -388,7 +291,7 @@ _HANDLERS: dict[str, Handler] = {
     "builtins.zip": _zip,
     "builtins.next": _next,
     "builtins.map": _map,
-    "builtins.getattr": _getattr,
+    "builtins.getattr": reflection.get_attribute,
     "builtins.isinstance": kinds.is_instance,
     "builtins.hasattr": _opaque,
     "functools.partial": functional.partial,

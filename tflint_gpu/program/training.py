@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program import api, attributes, callbacks, datasets
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Context, Loop, Region
+from tflint_gpu.program.questions import is_true, leaves, options_of
 from tflint_gpu.program.state import Site, State
 from tflint_gpu.program.values import (
-    Call,
     Class,
     Dataset,
     Function,
@@ -21,9 +22,6 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    is_true,
-    leaves,
-    options_of,
 )
 from tflint_gpu.program.views import Model, Pipeline, Step, TrainingRun
 
@@ -263,7 +261,8 @@ def note_step(machine: Machine, state: State, applied: Call) -> None:
 
 def _model_of(applied: Call) -> Model | None:
     """Return the model whose variables an ``apply_gradients`` call names."""
-    from tflint_gpu.program.values import Attribute, walk
+    from tflint_gpu.program.questions import walk
+    from tflint_gpu.program.values import Attribute
 
     for argument in (*applied.args, *applied.kwargs.values()):
         for part in walk(argument):

@@ -9,7 +9,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Location
-from tflint_gpu.program.values import Call, Const, Dataset, GraphFunction, Instance, Produced, Stage, Value
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Dataset, GraphFunction, Instance, Produced, Stage, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context, Loop

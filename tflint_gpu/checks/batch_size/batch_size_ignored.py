@@ -9,11 +9,12 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import is_python_input
 from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.findings import Finding, Location, Measure, Related, Verdict
-from tflint_gpu.program.values import Const, Dataset, Parameter, Unknown, Value, constant, options_of
+from tflint_gpu.program.questions import constant, options_of
+from tflint_gpu.program.values import Const, Dataset, Parameter, Unknown, Value
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

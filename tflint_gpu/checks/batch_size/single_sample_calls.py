@@ -13,6 +13,7 @@ from tflint_gpu.checks.map_functions import reads_files
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.values import (
     Const,
     Dataset,
@@ -26,14 +27,13 @@ from tflint_gpu.program.values import (
     Tensor,
     Unknown,
     Value,
-    walk,
 )
 from tflint_gpu.program.views import Model, literal
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Loop
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -14,6 +14,7 @@ from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.checks.rows import one_row
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
+from tflint_gpu.program.questions import constant
 from tflint_gpu.program.values import (
     Attribute,
     Const,
@@ -26,12 +27,12 @@ from tflint_gpu.program.values import (
     Subscript,
     Tensor,
     Unknown,
-    constant,
 )
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

@@ -11,7 +11,9 @@ from tflint_gpu.checks.environment.per_batch_callback_work import profiles_long
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:

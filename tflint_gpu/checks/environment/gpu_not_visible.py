@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import place_of
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, Items, Mapping
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Items, Mapping
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context

@@ -11,11 +11,13 @@ from tflint_gpu.checks.environment.gpu_not_visible import MASKS
 from tflint_gpu.checks.loops import contains, simulates
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Const, Function, Produced, Unknown, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Const, Function, Produced, Unknown
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Context, Loop
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program
 
 #: What starts processes: the pool, or the call whose result runs functions, with its argument for how many.

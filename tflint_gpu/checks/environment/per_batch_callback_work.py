@@ -10,8 +10,10 @@ from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
 from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.api import BATCH_CALLBACKS
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Activation, Guard, Loop, Region
-from tflint_gpu.program.values import Call, Const, constant, is_true
+from tflint_gpu.program.questions import constant, is_true
+from tflint_gpu.program.values import Const
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from tflint_gpu.checks.sizes import rows_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related
-from tflint_gpu.program.values import Const, Items, Value, constant
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Items, Value
 from tflint_gpu.program.views import Pipeline, literal
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

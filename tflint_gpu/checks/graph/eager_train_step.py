@@ -19,7 +19,8 @@ from tflint_gpu.checks.loops import (
 )
 from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.context import Activation, Loop
-from tflint_gpu.program.values import Items, Produced, Value, is_true
+from tflint_gpu.program.questions import is_true
+from tflint_gpu.program.values import Items, Produced, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program, Step

@@ -11,8 +11,9 @@ from tflint_gpu.checks.scalars import why_no_tensor
 from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import share_of_mean_step, share_of_step, weigh
 from tflint_gpu.findings import Change, Finding, Fix, Location, Measure, Related, Severity, Verdict
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Guard, Loop
-from tflint_gpu.program.values import Call, Function, GraphFunction
+from tflint_gpu.program.values import Function, GraphFunction
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:

@@ -18,8 +18,10 @@ from tflint_gpu.checks.loops import (
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Loop
-from tflint_gpu.program.values import Call, Items, Mapping, Tensor, Value, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Items, Mapping, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Related, Verdict
-from tflint_gpu.program.values import Call, Const
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Model, Program

@@ -11,7 +11,9 @@ from tflint_gpu.checks.loops import judge_eager
 from tflint_gpu.checks.pipelines import all_stages
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Severity
-from tflint_gpu.program.values import Call, Const, Function, Value, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Function, Value
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
-from tflint_gpu.program.values import Call, Const, Instance, Items, Value, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Instance, Items, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Model, Program, TrainingRun

@@ -10,9 +10,10 @@ from tflint_gpu.checks.graph.jit_silently_disabled import WITHOUT_JIT
 from tflint_gpu.checks.shapes import varying_lengths
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Severity, Verdict
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region
 from tflint_gpu.program.history import exists, first_existing
-from tflint_gpu.program.values import Call, Const, GraphFunction
+from tflint_gpu.program.values import Const, GraphFunction
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.target import Target
-    from tflint_gpu.program.values import Call, Stage
+    from tflint_gpu.program.values import Stage
     from tflint_gpu.program.views import Program, TrainingRun
 
 _RANDOM = "cache() keeps what {name} drew in the first epoch: later epochs get the same samples. Cache before it."

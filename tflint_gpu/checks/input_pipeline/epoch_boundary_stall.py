@@ -10,12 +10,13 @@ from tflint_gpu.checks.sizes import rows_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import place_of, weigh
 from tflint_gpu.findings import Finding, Impact, Measure, Verdict
-from tflint_gpu.program.values import Attribute, Const, Items, Operation, Subscript, Value, constant
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Attribute, Const, Items, Operation, Subscript, Value
 from tflint_gpu.program.views import literal
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

@@ -11,7 +11,9 @@ from tflint_gpu.checks.generators import callable_function, generator_function, 
 from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Fix, Related, Severity
-from tflint_gpu.program.values import Call, Function, Instance, options_of
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Function, Instance
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program, TrainingRun

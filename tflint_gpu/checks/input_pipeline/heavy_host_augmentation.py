@@ -13,7 +13,8 @@ from tflint_gpu.findings import Finding, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Stage
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Stage
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -12,7 +12,8 @@ from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS, all_stages, runs_once
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.checks.verdicts import place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Const, Items, Value, constant
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Items, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context

@@ -24,19 +24,9 @@ from tflint_gpu.checks.sizes import size_of, sizes_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Severity
-from tflint_gpu.program.values import (
-    Call,
-    Function,
-    Items,
-    Mapping,
-    Operation,
-    Produced,
-    Subscript,
-    Tensor,
-    Value,
-    constant,
-    walk,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant, walk
+from tflint_gpu.program.values import Function, Items, Mapping, Operation, Produced, Subscript, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Stage

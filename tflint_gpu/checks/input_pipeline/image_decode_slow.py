@@ -21,10 +21,12 @@ from tflint_gpu.checks.map_functions import called_layers
 from tflint_gpu.checks.pipelines import runs_once
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Function, Tensor, is_true, walk
+from tflint_gpu.program.questions import is_true, walk
+from tflint_gpu.program.values import Function, Tensor
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Stage
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Stage
     from tflint_gpu.program.views import Pipeline, Program
     from tflint_gpu.trace.evidence import Evidence
 

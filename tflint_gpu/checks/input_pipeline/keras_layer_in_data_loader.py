@@ -12,9 +12,10 @@ from tflint_gpu.checks.map_functions import FILE_READS, PYTHON_WRAPPERS, TRIVIAL
 from tflint_gpu.checks.pipelines import all_stages, training_pipelines
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Location, Related, Severity
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Activation, Region
 from tflint_gpu.program.kernels import cpu_only
-from tflint_gpu.program.values import Call, Function
+from tflint_gpu.program.values import Function
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

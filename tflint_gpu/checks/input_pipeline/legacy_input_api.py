@@ -12,11 +12,12 @@ from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.successors import METHODS, TRANSFORMATIONS, WORKERS
 from tflint_gpu.findings import Finding, Fix, Severity
 from tflint_gpu.program.history import exists
-from tflint_gpu.program.values import Const, Produced, options_of
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Const, Produced
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.target import Target
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program
 
 _OLD = "{old} is an old way to feed a GPU that nobody makes faster and a release may remove. Use {new}."

@@ -10,7 +10,8 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, part_of, stages_of
 from tflint_gpu.checks.pipelines import training_pipelines
 from tflint_gpu.findings import Finding, Fix, Severity
-from tflint_gpu.program.values import Call, Function, GraphFunction, Partial, Stage
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Function, GraphFunction, Partial, Stage
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program

@@ -10,7 +10,8 @@ from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, judge_repair, p
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, is_random, stateful_cause
 from tflint_gpu.checks.pipelines import training_pipelines
 from tflint_gpu.findings import Finding, Related, Severity
-from tflint_gpu.program.values import Call, Const, Function, GraphFunction, Partial, Stage
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Function, GraphFunction, Partial, Stage
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program, TrainingRun

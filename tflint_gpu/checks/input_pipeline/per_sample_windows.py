@@ -10,7 +10,8 @@ from tflint_gpu.checks.input_costs import judge_input, part_of
 from tflint_gpu.checks.pipelines import runs_once
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Measure, Related, Severity
-from tflint_gpu.program.values import Dataset, Stage, constant
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Dataset, Stage
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:

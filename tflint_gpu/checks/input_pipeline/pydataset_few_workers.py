@@ -17,21 +17,13 @@ from tflint_gpu.checks.generators import (
 )
 from tflint_gpu.checks.input_costs import judge_python, judge_repair
 from tflint_gpu.findings import Finding, Fix, Location, Related, Severity
-from tflint_gpu.program.values import (
-    Const,
-    Dataset,
-    Function,
-    Instance,
-    Items,
-    Mapping,
-    Produced,
-    Unknown,
-    options_of,
-)
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Const, Dataset, Function, Instance, Items, Mapping, Produced, Unknown
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.target import Target
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

@@ -19,10 +19,12 @@ from tflint_gpu.checks.input_costs import judge_python
 from tflint_gpu.checks.loops import drives_environment
 from tflint_gpu.checks.pipelines import all_stages, runs_once
 from tflint_gpu.findings import Finding, Location, Related, Severity
-from tflint_gpu.program.values import Dataset, options_of
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Dataset
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Function, Stage
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Function, Stage
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

@@ -13,7 +13,8 @@ from tflint_gpu.checks.pipelines import all_stages, asks_parallel, runs_once
 from tflint_gpu.findings import Finding, Related, Severity
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Stage
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Stage
     from tflint_gpu.program.views import Pipeline, Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -20,12 +20,14 @@ from tflint_gpu.checks.pipelines import (
 )
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.api import position_of
-from tflint_gpu.program.values import External, options_of
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import External
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.target import Target
-    from tflint_gpu.program.values import Call, Dataset, Stage
+    from tflint_gpu.program.values import Dataset, Stage
     from tflint_gpu.program.views import Pipeline, Program
     from tflint_gpu.trace.evidence import Evidence
 

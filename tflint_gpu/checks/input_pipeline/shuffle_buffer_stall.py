@@ -11,7 +11,8 @@ from tflint_gpu.checks.sizes import WIDTHS, sizes_of
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Related, Severity
-from tflint_gpu.program.values import External, Items, Operation, Produced, Stage, Tensor, Value, constant
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import External, Items, Operation, Produced, Stage, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Pipeline, Program

@@ -16,8 +16,9 @@ from tflint_gpu.checks.pipelines import (
     parallel_argument,
 )
 from tflint_gpu.findings import Finding, Location, Severity
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.values import (
-    Call,
     Choice,
     Class,
     Const,
@@ -28,7 +29,6 @@ from tflint_gpu.program.values import (
     Produced,
     Stage,
     Value,
-    options_of,
 )
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, library_call
 from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Related
-from tflint_gpu.program.values import constant
+from tflint_gpu.program.questions import constant
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Dataset, Stage

@@ -13,7 +13,9 @@ from tflint_gpu.checks.pipelines import PASSING, all_stages, batch_in_force, fus
 from tflint_gpu.checks.rows import same
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Fix, Related, Severity
-from tflint_gpu.program.values import Call, Const, Dataset, Produced, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, Dataset, Produced
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tflint_gpu.program.kernels import cpu_only, lacks_kernels
 from tflint_gpu.program.values import Tensor
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.kernels import CpuOnlyOp
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

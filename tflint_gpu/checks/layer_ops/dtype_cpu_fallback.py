@@ -9,8 +9,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.dtypes import counts, dtype_of
 from tflint_gpu.checks.steps import compiled, hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Severity
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.kernels import kernel_table
-from tflint_gpu.program.values import Call, Const, External, Value
+from tflint_gpu.program.values import Const, External, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.kernels import KernelTable

@@ -11,7 +11,7 @@ from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Measure, Verdict
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -11,7 +11,9 @@ from tflint_gpu.checks.op_time import judge_time
 from tflint_gpu.checks.sizes import size_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest, placements_of
 from tflint_gpu.findings import Finding, Verdict
-from tflint_gpu.program.values import Call, Const, Instance, Produced, Tensor, Value, walk
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Const, Instance, Produced, Tensor, Value
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:

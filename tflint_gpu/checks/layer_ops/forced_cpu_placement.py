@@ -16,7 +16,8 @@ from tflint_gpu.program.values import Const, Instance, Produced
 from tflint_gpu.program.views import produced_by
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Model, Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
 

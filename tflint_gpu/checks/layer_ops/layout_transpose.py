@@ -11,7 +11,8 @@ from tflint_gpu.checks.op_time import judge_time
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest, placements_of
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Related
-from tflint_gpu.program.values import Call, Const, Items, Produced, Tensor, Value
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Items, Produced, Tensor, Value
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:

@@ -10,19 +10,10 @@ from tflint_gpu.checks.loops import in_every_round, in_scope_of, step_loops
 from tflint_gpu.checks.op_time import judge_time
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest, placements_of
 from tflint_gpu.findings import Finding, Related
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region, Scope
-from tflint_gpu.program.values import (
-    Attribute,
-    Call,
-    Choice,
-    Const,
-    External,
-    Items,
-    Produced,
-    Tensor,
-    Value,
-    walk,
-)
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Attribute, Choice, Const, External, Items, Produced, Tensor, Value
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -18,22 +18,14 @@ from tflint_gpu.checks.steps import (
     made_by_op,
 )
 from tflint_gpu.findings import Finding, Severity
-from tflint_gpu.program.values import (
-    Choice,
-    Instance,
-    Items,
-    Mapping,
-    Operation,
-    Produced,
-    Subscript,
-    Tensor,
-    constant,
-)
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Choice, Instance, Items, Mapping, Operation, Produced, Subscript, Tensor
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Loop
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -13,8 +13,10 @@ from tflint_gpu.checks.loops import in_scope_of, judge_eager
 from tflint_gpu.checks.map_functions import PYTHON_LIBRARIES, PYTHON_WRAPPERS
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Location, Related
+from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region
-from tflint_gpu.program.values import Call, Choice, Function, Items, Operation, Produced, Tensor, Value, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Choice, Function, Items, Operation, Produced, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Guard

@@ -10,7 +10,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.first_layers import to_map
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, judge_placement, loudest
 from tflint_gpu.findings import Finding, Fix, Location, Severity
-from tflint_gpu.program.values import Call, Produced, walk
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Produced
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program

@@ -14,7 +14,7 @@ from tflint_gpu.findings import Finding, Related, Severity
 from tflint_gpu.program.values import Const
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

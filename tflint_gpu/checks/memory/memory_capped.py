@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.findings import Finding, Measure, Severity, Verdict
-from tflint_gpu.program.values import Const, Items, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Const, Items
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

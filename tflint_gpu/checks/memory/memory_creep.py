@@ -15,8 +15,9 @@ from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.values import Items, Tensor
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.modules import Module
-    from tflint_gpu.program.values import Call, Value
+    from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Program
     from tflint_gpu.trace.evidence import Evidence
 

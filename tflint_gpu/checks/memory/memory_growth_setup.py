@@ -11,7 +11,7 @@ from tflint_gpu.findings import Finding, Fix, Related
 from tflint_gpu.program.values import Const, Items, Subscript, Value
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
 
 GROWTH = "tf.config.experimental.set_memory_growth"

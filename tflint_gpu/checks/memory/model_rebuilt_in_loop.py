@@ -10,13 +10,14 @@ from tflint_gpu.checks.loops import arguments_of, differs_by_round, in_every_rou
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import share_of_mean_step, weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity
-from tflint_gpu.program.values import Const, Produced, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Const, Produced
 from tflint_gpu.program.views import Model
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Loop
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence, TracedFunction
 

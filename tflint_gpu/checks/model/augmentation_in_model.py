@@ -15,8 +15,8 @@ from tflint_gpu.findings import Finding, Measure, Related, Severity
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.target import Target
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Model, Program
     from tflint_gpu.trace.evidence import Evidence
 

@@ -9,7 +9,8 @@ from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, Items
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Items
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Model, Program

@@ -12,17 +12,9 @@ from tflint_gpu.checks.op_time import loop_figures, loop_on_cpu, loops_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loops_in_step, loudest, slices_by
 from tflint_gpu.checks.verdicts import share_of_step, weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
-from tflint_gpu.program.values import (
-    Call,
-    Const,
-    External,
-    Instance,
-    Items,
-    Produced,
-    Value,
-    constant,
-    options_of,
-)
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant, options_of
+from tflint_gpu.program.values import Const, External, Instance, Items, Produced, Value
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:

@@ -13,12 +13,14 @@ from tflint_gpu.checks.pipelines import DIRECTORY_LOADERS, RECORD_READERS, all_s
 from tflint_gpu.checks.steps import loudest
 from tflint_gpu.checks.verdicts import place_of
 from tflint_gpu.findings import Finding, Fix, Measure, Related, Severity, Verdict
-from tflint_gpu.program.values import Const, Dataset, External, Items, Produced, options_of
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Const, Dataset, External, Items, Produced
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location
-    from tflint_gpu.program.values import Call, Stage, Value
+    from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.values import Stage, Value
     from tflint_gpu.program.views import Pipeline, Program
     from tflint_gpu.trace.evidence import Evidence
 

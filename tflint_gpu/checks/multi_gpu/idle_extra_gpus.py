@@ -16,8 +16,8 @@ from tflint_gpu.program.values import Const, Items, Subscript
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Scope
-    from tflint_gpu.program.values import Call
     from tflint_gpu.program.views import Program, Setting
     from tflint_gpu.trace.evidence import Evidence
 

@@ -9,10 +9,11 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding
 from tflint_gpu.program.context import Loop, Scope
-from tflint_gpu.program.values import Attribute, Const, Element, Operation, Produced, walk
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Attribute, Const, Element, Operation, Produced
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
 
 #: Calls that make a device block a tower: a copy of the model's forward or backward pass.

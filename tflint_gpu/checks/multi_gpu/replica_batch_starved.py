@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Location, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, Items, Mapping, Produced, options_of
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import options_of
+from tflint_gpu.program.values import Const, Items, Mapping, Produced
 from tflint_gpu.program.views import TrainingRun, produced_by
 
 if TYPE_CHECKING:

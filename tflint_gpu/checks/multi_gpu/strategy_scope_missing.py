@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Finding, Fix, Location, Related
-from tflint_gpu.program.values import Call, Items, Produced, leaves
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import leaves
+from tflint_gpu.program.values import Items, Produced
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding, Related
 from tflint_gpu.program.context import Region
-from tflint_gpu.program.values import GraphFunction, Items, Value, is_true
+from tflint_gpu.program.questions import is_true
+from tflint_gpu.program.values import GraphFunction, Items, Value
 from tflint_gpu.program.views import produced_by
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Program
 
 STRATEGIES = ("tf.distribute.MirroredStrategy", "tf.distribute.MultiWorkerMirroredStrategy")

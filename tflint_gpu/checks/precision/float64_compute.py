@@ -9,7 +9,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import in_training_step
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Fix, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, External, Tensor, Value, walk
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import walk
+from tflint_gpu.program.values import Const, External, Tensor, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program

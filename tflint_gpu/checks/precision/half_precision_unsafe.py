@@ -11,7 +11,7 @@ from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.values import Const, External, Produced, Tensor, Value
 
 if TYPE_CHECKING:
-    from tflint_gpu.program.values import Call
+    from tflint_gpu.program.calls import Call
     from tflint_gpu.program.views import Model, Program
 
 POLICY = "keras.mixed_precision.set_global_policy"

@@ -11,7 +11,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.precision.half_precision_unsafe import last_layer
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, External, Value, constant
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import constant
+from tflint_gpu.program.values import Const, External, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location

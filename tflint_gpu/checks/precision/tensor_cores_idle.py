@@ -11,7 +11,8 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.checks.verdicts import MINOR_SHARE, place_of
 from tflint_gpu.findings import Finding, Measure, Related, Severity, Verdict
-from tflint_gpu.program.values import Call, Const, Produced, Tensor
+from tflint_gpu.program.calls import Call
+from tflint_gpu.program.values import Const, Produced, Tensor
 from tflint_gpu.program.views import literal
 
 if TYPE_CHECKING:
