@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,12 @@ def test_evidence_never_takes_the_place_of_an_input(
         assert told.err.strip().splitlines()[-1].startswith(f"tflint-gpu: {file}: there already, and not evidence")
         assert len(told.err.strip().splitlines()) == 1
         assert file.read_bytes() == before
+
+
+def test_what_is_neither_file_nor_folder_is_not_called_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    os.mkfifo(tmp_path / "pipe")
+    assert invoke(["import", str(tmp_path / "pipe")]) == 2
+    assert "pipe: neither a file nor a folder; give a TensorBoard log folder" in capsys.readouterr().err
 
 
 def test_no_profile_is_one_sentence_and_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -22,6 +22,19 @@ def test_buckets_stand_largest_first_and_empty_ones_not_at_all() -> None:
     assert not any("collectives" in line for line in lines)
 
 
+def test_a_spread_is_told_from_four_steps_on() -> None:
+    window = evidence().window
+    assert window is not None
+    for steps, told in ((1, False), (3, False), (4, True)):
+        (line,) = [
+            line
+            for line in summary(replace(evidence(), window=replace(window, steps=steps)))
+            if " a step: " in line
+        ]
+        assert f"n = {steps} steps" in line
+        assert ("spread" in line) is told
+
+
 def test_what_if_tells_gain_loss_and_noise_apart() -> None:
     runs = (
         WhatIf("cached-batch", 17.0, 41.2, 2.42, 3, 0.04, 2.33, 2.52),

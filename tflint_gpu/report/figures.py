@@ -6,6 +6,9 @@ from tflint_gpu.findings import Measure
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
+#: Steps from which on quartiles are told, and so a spread.
+QUARTILES = 4
+
 
 def percent(share: float) -> str:
     """Return a share (0..1) as ``61 %``; one that is there but does not show as ``under 1 %``."""
@@ -15,6 +18,11 @@ def percent(share: float) -> str:
 def milliseconds(value: float) -> str:
     """Return a time given in ms with its unit and three digits."""
     return f"{digits(value / 1000)} s" if value >= 10_000 else f"{digits(value)} ms"
+
+
+def scatter(steps: int, spread: float) -> str:
+    """Return ``, spread 8 %`` for a sample of so many steps; "" below `QUARTILES`."""
+    return f", spread {percent(spread)}" if steps >= QUARTILES else ""
 
 
 def size(count: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
 from tflint_gpu.report.edits import edits_in
-from tflint_gpu.report.figures import measure, percent
+from tflint_gpu.report.figures import measure, percent, scatter
 from tflint_gpu.report.fixes import offer, offered
 from tflint_gpu.report.frame import frame
 from tflint_gpu.report.merge import Report
@@ -85,7 +85,7 @@ def _finding(finding: Finding, report: Report, colour: bool) -> Iterator[str]:
 def _sample(report: Report, finding: Finding) -> str:
     evidence = report.evidence_for(finding)
     window = evidence.window if evidence else None
-    return f" (n = {window.steps} steps, spread {percent(window.spread)})" if window else ""
+    return f" (n = {window.steps} steps{scatter(window.steps, window.spread)})" if window else ""
 
 
 def _wrapped(label: str, text: str) -> list[str]:

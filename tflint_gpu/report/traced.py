@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from tflint_gpu.report import hosts
-from tflint_gpu.report.figures import digits, milliseconds, percent, size
+from tflint_gpu.report.figures import QUARTILES, digits, milliseconds, percent, scatter, size
 from tflint_gpu.trace.evidence import BUCKETS, Evidence, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
 
 #: Rows of the placement table; a model without GPU kernels would fill screens.
@@ -38,7 +38,8 @@ def _setting(evidence: Evidence) -> list[str]:
         place = f" ({_place(window.spot)})" if window.spot else ""
         lines.append(
             f"{milliseconds(window.step_ms)} a step: median of n = {window.steps} steps of "
-            f"{window.seen_as}{place} after {window.warmup_steps} to warm up, spread {percent(window.spread)}"
+            f"{window.seen_as}{place} after {window.warmup_steps} to warm up"
+            f"{scatter(window.steps, window.spread)}"
         )
         lines += [window.note] if window.note else []
     return lines
@@ -185,7 +186,7 @@ def _mean(times: Sequence[float]) -> str:
 def _spread(times: Sequence[float]) -> str:
     """Return the interquartile range over the median, which a few odd steps do not move."""
     middle = statistics.median(times)
-    if len(times) < 4 or not middle:
+    if len(times) < QUARTILES or not middle:
         return ""
     low, _, high = statistics.quantiles(times, n=4)
     return percent((high - low) / middle)

@@ -38,6 +38,8 @@ def find_run(path: Path) -> Run:
     """
     if path.is_file():
         return _of_file(path)
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{path}: neither a file nor a folder; give a TensorBoard log folder or a .xplane.pb file")
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder; give a TensorBoard log folder or a .xplane.pb file")
     for pattern in ("**/*.xplane.pb", *(f"**/*{tool}" for tool in _TOOLS)):
