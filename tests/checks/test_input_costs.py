@@ -114,3 +114,16 @@ def test_a_gain_beyond_what_input_takes_is_not_its_own() -> None:
     judged = judge_input(busy, 1.0)
     assert judged is not None
     assert judged.measures[0].value == 0.9
+
+
+def test_compilations_that_one_shape_spares_are_no_gain_of_the_input() -> None:
+    cached = WhatIf("cached-batch", 350.0, 1000.0, 2.857, 3, 0.02, 2.8, 2.9)
+    busy = PythonInput("generator", "rows", 900.0, 20)
+    evidence = evidence_of(1000.0, buckets={"compile": 640.0}, what_if=(cached,), python_input=(busy,), gpu=True)
+
+    judged = judge_input(evidence, 1.0)
+    assert judged is not None
+    assert judged.verdict is Verdict.MINOR
+    judged = judge_input(evidence_of(1000.0, what_if=(cached,), python_input=(busy,), gpu=True), 1.0)
+    assert judged is not None
+    assert judged.verdict is Verdict.CONFIRMED

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
-from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
+from tflint_gpu.checks.verdicts import by_experiment, share_of_mean_step, share_of_step, weigh
 from tflint_gpu.findings import Finding, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import touches
 
@@ -52,7 +52,7 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
         judged = Judgement(Verdict.REFUTED, (*whole.measures, *measures))
     elif whole is not None and cached is not None:
         figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
-        share = min(cached.saved_share, input_bound(evidence)) * part
+        share = max(0.0, min(cached.saved_share - compiled_again(evidence), input_bound(evidence))) * part
         judged = weigh(share, "input_share", "what-if: cached batch", *figures)
     elif waiting is not None:
         own = share_of_step(spent, evidence)
@@ -105,6 +105,15 @@ def negligible(evidence: Evidence) -> bool:
     """Say whether a CPU's steps wait so shortly for input that only their own shortness makes it a large share."""
     waits = [step.buckets.get("input_wait", 0.0) for step in evidence.steps]
     return evidence.environment.device.kind != "gpu" and bool(waits) and median(waits) < NEGLIGIBLE_MS
+
+
+def compiled_again(evidence: Evidence) -> float:
+    """Return the share of the mean step (0..1) that new traces and XLA compilations take after warm-up.
+
+    One cached batch has one shape and spares them all, so that much of its gain is not the input's.
+    """
+    retracing = share_of_mean_step(sum(traced.retrace_ms or 0.0 for traced in evidence.functions), evidence)
+    return max(evidence.share("compile") or 0.0, retracing or 0.0)
 
 
 def keeps_ahead(evidence: Evidence) -> bool:

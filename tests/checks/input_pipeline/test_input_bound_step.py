@@ -11,7 +11,7 @@ import pytest
 from tests.checks.conftest import evidence_of
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Finding, Severity, Verdict
-from tflint_gpu.trace.evidence import Evidence, PipelineStage, PythonInput, Spot, Step, WhatIf
+from tflint_gpu.trace.evidence import Evidence, PipelineStage, PythonInput, Spot, Step, TracedFunction, WhatIf
 
 Rule = Callable[[str], Check]
 
@@ -163,3 +163,21 @@ def test_input_that_cannot_be_ready_in_time_is_to_blame(rule: Rule) -> None:
     ):
         (finding,) = observed(rule, evidence)
         assert finding.severity is Severity.ERROR
+
+
+RETRACED = TracedFunction("step", 20, 15, 40, spot=Spot("train.py", 3), retrace_ms=6.0)
+
+
+@pytest.mark.parametrize("parts", [{"buckets": {"compile": 6.0}}, {"functions": (RETRACED,)}])
+def test_a_gain_that_is_spared_compilation_does_not_blame_the_input(rule: Rule, parts: dict[str, Any]) -> None:
+    """The cached batch has one shape: of its 65 %, 60 % are traces and compilations it has no need of."""
+    cached = WhatIf("cached-batch", 3.5, 10.0, 2.857, 6, 0.05, 2.8, 2.9)
+    buckets = {"input_wait": 3.0, **parts.pop("buckets", {})}
+    compiling = evidence_of(gpu=True, buckets=buckets, what_if=(cached,), **parts)
+
+    (finding,) = observed(rule, compiling)
+    assert finding.severity is Severity.INFO
+    assert finding.impact is not None
+    assert finding.impact.step_share == pytest.approx(0.05, abs=0.001)
+    (finding,) = observed(rule, evidence_of(gpu=True, buckets={"input_wait": 3.0}, what_if=(cached,)))
+    assert finding.severity is Severity.ERROR
