@@ -51,8 +51,8 @@ def test_imported_evidence_fits(folder: str, tmp_path: Path) -> None:
 
 @pytest.mark.trace
 def test_traced_evidence_fits(traced: Tracing, tmp_path: Path) -> None:
-    for name in ("fit_with_everything.py", "short_loop.py"):
-        described(traced(name)[0], tmp_path)
+    described(traced("fit_with_everything.py", str(tmp_path))[0], tmp_path)
+    described(traced("short_loop.py")[0], tmp_path)
 
 
 @pytest.mark.parametrize(
