@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.program.calls import Call
-from tflint_gpu.program.questions import MAX_ORIGINS, walk
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.values import Choice, Items, Mapping, Operation, Produced, Subscript, Tensor, Value
 from tflint_gpu.program.views import Model
 
@@ -69,25 +69,23 @@ def is_symbolic(call: Call) -> bool:
 def near(value: Value | None) -> Iterator[Value]:
     """Yield `value` and what it is written with, down to the results of other calls, not their arguments.
 
-    Each part once and `MAX_ORIGINS` of them at most: sums that are added to themselves double with every round.
+    Each part once and a bounded number of them: sums that are added to themselves double with every round.
     """
-    seen: set[int] = set()
-    stack = [value]
-    while stack and len(seen) < MAX_ORIGINS:
-        top = stack.pop()
-        if top is None or id(top) in seen:
-            continue
-        seen.add(id(top))
-        yield top
-        match top:
-            case Tensor(origin=None, parents=parts) | Items(items=parts) | Operation(operands=parts):
-                stack.extend(parts)
-            case Choice(options=parts):
-                stack.extend(parts)
-            case Subscript(base=base, key=key):
-                stack.extend((base, key))
-            case Mapping(items=items):
-                stack.extend(items.values())
+    return walk(value, _written_with)
+
+
+def _written_with(value: Value) -> Iterable[Value | None]:
+    match value:
+        case Tensor(origin=None, parents=parts) | Items(items=parts) | Operation(operands=parts):
+            return parts
+        case Choice(options=parts):
+            return parts
+        case Subscript(base=base, key=key):
+            return (base, key)
+        case Mapping(items=items):
+            return items.values()
+        case _:
+            return ()
 
 
 def place_of_layer(made: Call, model: Model, program: Program) -> Location:

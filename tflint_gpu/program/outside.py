@@ -215,7 +215,6 @@ def _opaque(machine: Machine, state: State, site: Site) -> Value | None:
 
 
 def _import_module(machine: Machine, state: State, site: Site) -> Value | None:
-
     name = constant(site.args[0]) if site.args else None
     if not isinstance(name, str):
         return Unknown("import")

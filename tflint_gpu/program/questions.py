@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tflint_gpu.program.values import (
@@ -74,20 +74,8 @@ def is_external(value: Value | None, *names: str) -> bool:
     return isinstance(value, External) and value.name in names
 
 
-def walk(value: Value | None) -> Iterator[Value]:
-    """Yield `value` and the values it was computed from, each once, at most `MAX_ORIGINS` of them."""
-    seen: set[int] = set()
-    stack = [value]
-    while stack and len(seen) < MAX_ORIGINS:
-        top = stack.pop()
-        if top is None or id(top) in seen:
-            continue
-        seen.add(id(top))
-        yield top
-        stack.extend(_parts(top))
-
-
-def _parts(value: Value) -> tuple[Value | None, ...]:
+def parts_of(value: Value) -> tuple[Value | None, ...]:
+    """Return what `value` was computed from, one step back."""
     match value:
         case Choice(options=parts) | Items(items=parts) | Operation(operands=parts) | Tensor(parents=parts):
             return parts
@@ -103,3 +91,19 @@ def _parts(value: Value) -> tuple[Value | None, ...]:
             return (function, *args, *kwargs.values())
         case _:
             return ()
+
+
+def walk(value: Value | None, parts: Callable[[Value], Iterable[Value | None]] = parts_of) -> Iterator[Value]:
+    """Yield `value` and the values it was computed from, each once, at most `MAX_ORIGINS` of them.
+
+    `parts` says how far back each value is followed.
+    """
+    seen: set[int] = set()
+    stack = [value]
+    while stack and len(seen) < MAX_ORIGINS:
+        top = stack.pop()
+        if top is None or id(top) in seen:
+            continue
+        seen.add(id(top))
+        yield top
+        stack.extend(parts(top))
