@@ -75,7 +75,8 @@ def survivors(listing: Path, paths: list[str]) -> None:
 
 
 def _text(file: Path) -> str | None:
-    from tflint_gpu.source.files import ReadError, SourceFile
+    from tflint_gpu.source.files import SourceFile
+    from tflint_gpu.source.texts import ReadError
 
     try:
         return SourceFile(str(file), file).read().text

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.checks.catalogue import all_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

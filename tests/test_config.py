@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.checks.pages import Page, all_pages
+from tflint_gpu.checks.catalogue import all_pages
+from tflint_gpu.checks.pages import Page
 from tflint_gpu.config import Settings, load_settings
 from tflint_gpu.errors import UserError
 from tflint_gpu.findings import Severity
@@ -109,7 +110,7 @@ def test_inline_toml_and_files_by_flag(tmp_path: Path) -> None:
 def with_options(monkeypatch: pytest.MonkeyPatch) -> Page:
     """Let the catalogue hold one rule with options."""
     only = page(floor=16, share=0.03, strict=False, names=["a"])
-    monkeypatch.setattr("tflint_gpu.checks.pages.builtin_pages", lambda: (only,))
+    monkeypatch.setattr("tflint_gpu.checks.catalogue.builtin_pages", lambda: (only,))
     return only
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.cli import cli
 from tflint_gpu.config import load_settings
 from tflint_gpu.config_keys import KEYS

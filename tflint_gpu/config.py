@@ -36,8 +36,6 @@ class Named(Protocol):
 _ADDED_TO = ("exclude", "per-file-ignores", "ignore", "extend-select", "unfixable", "extend-fixable")
 #: A flag that begins a selection anew, and the keys of files that then count no more.
 _ANEW = {"select": ("ignore", "extend-select"), "fixable": ("unfixable", "extend-fixable")}
-#: The entry-point group in which other packages name their rules.
-PLUGINS = "tflint_gpu.checks"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def known_rules(words: Sequence[str], where: str) -> tuple[str, ...]:
 
 
 def _reference(word: str, where: str) -> str:
-    from tflint_gpu.checks.pages import FACTORS, find_page
+    from tflint_gpu.checks.catalogue import find_page
+    from tflint_gpu.checks.pages import FACTORS
 
     if word.lower() == ALL or word.lower() in FACTORS or find_page(word):
         return word
@@ -50,7 +51,8 @@ def _reference(word: str, where: str) -> str:
 
 def rule_names() -> list[str]:
     """Return every word that names rules: names, codes, factors and ``all``."""
-    from tflint_gpu.checks.pages import FACTORS, all_pages
+    from tflint_gpu.checks.catalogue import all_pages
+    from tflint_gpu.checks.pages import FACTORS
 
     pages = all_pages()
     return [*(p.name for p in pages), *(p.code for p in pages), *FACTORS, ALL]
@@ -124,7 +126,7 @@ def _rules(value: Any, where: str, _root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _rule_options(name: str, table: Any, where: str) -> dict[str, Any]:
-    from tflint_gpu.checks.pages import all_pages, find_page
+    from tflint_gpu.checks.catalogue import all_pages, find_page
 
     page = find_page(name)
     if page is None:

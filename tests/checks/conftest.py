@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu.checks import load, load_check
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.pages import all_pages
 from tflint_gpu.cli.run import lint
 from tflint_gpu.config import Settings
 from tflint_gpu.findings import Finding, Location

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tflint_gpu.checks.pages import Page, all_pages
+from tflint_gpu.checks.catalogue import all_pages
+from tflint_gpu.checks.pages import Page
 from tflint_gpu.cli.run import lint
 from tflint_gpu.config import Settings
 from tflint_gpu.source.discovery import discover

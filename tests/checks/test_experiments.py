@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.checks.conftest import evidence_of, finding_at
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.pages import all_pages
 from tflint_gpu.findings import Location, Verdict
 from tflint_gpu.trace.evidence import CallbackCost, PipelineStage, Spot, WhatIf
 from tflint_gpu.trace.whatif import CHANGES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.conftest import Analyse
-from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.fixes import apply_fixes, edits_of
 
 Fixed = Callable[..., str]

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 import tflint_gpu.checks
 from tests.checks.conftest import Analyse
 from tflint_gpu.checks import load_check
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.pages import FACTORS, Example, Page, all_pages
+from tflint_gpu.checks.pages import FACTORS, Example, Page
 from tflint_gpu.cli.check import command as check
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.fixes import edits_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.conftest import Analyse, named
-from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.findings import Severity
 
 TEXT = Path(__file__).with_name("sound.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tflint_gpu import __version__
-from tflint_gpu.checks.pages import all_pages
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.cli import COMMANDS, cli, invoke
 from tflint_gpu.cli.options import FORMATS
 from tflint_gpu.report import FORMATS as RENDERERS

@@ -12,7 +12,7 @@ import tflint_gpu
 from tflint_gpu.findings import Change
 from tflint_gpu.fixes.document import open_document
 from tflint_gpu.fixes.places import DeclinedError
-from tflint_gpu.source.files import decode
+from tflint_gpu.source.texts import decode
 
 FILES = sorted(Path(tflint_gpu.__file__).parent.glob("**/*.py"))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.fixes.layout import comments, laid_out_anew, tree, with_tabs
-from tflint_gpu.checks.pages import Example, Page, all_pages
+from tflint_gpu.checks.catalogue import all_pages
+from tflint_gpu.checks.pages import Example, Page
 from tflint_gpu.cli.run import lint, relinter
 from tflint_gpu.config import Settings
 from tflint_gpu.fixes import FixReport, apply_fixes

@@ -18,7 +18,7 @@ from tflint_gpu.findings import (
     Verdict,
 )
 from tflint_gpu.lint.records import MALFORMED, error_of, error_record, finding_of, record_of
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 WHERE = Location("a/ü.ipynb", 3, 4, 5, 6, cell=2)
 PLAIN = Finding("TFG101", "missing-prefetch", "input-pipeline", Severity.HINT, "“waits” \ud800", WHERE)

@@ -14,7 +14,7 @@ from tflint_gpu.checks.pages import Page, read_page
 from tflint_gpu.findings import Change, Finding, Fix, Impact, Location, Measure, Related, Severity, Verdict
 from tflint_gpu.program.target import Target
 from tflint_gpu.report import Report, Texts
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 from tflint_gpu.trace.evidence import (
     SCHEMA,
     Device,

@@ -13,8 +13,8 @@ import pytest
 from tflint_gpu.config import Settings
 from tflint_gpu.errors import UserError
 from tflint_gpu.source import discover, discovery, find_requirement_files
-from tflint_gpu.source.files import Error
 from tflint_gpu.source.globs import Globs
+from tflint_gpu.source.texts import Error
 
 Tree = Callable[..., Path]
 

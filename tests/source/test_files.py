@@ -9,7 +9,7 @@ import pytest
 
 from tflint_gpu.findings import Location
 from tflint_gpu.source import Error, ReadError, SourceFile
-from tflint_gpu.source.files import decode
+from tflint_gpu.source.texts import decode
 
 
 def why(raw: bytes) -> Error:

@@ -10,8 +10,8 @@ import pytest
 from tflint_gpu.config import closeness
 from tflint_gpu.findings import Finding, Location, Severity
 from tflint_gpu.source import Error, SourceFile
-from tflint_gpu.source.files import decode
 from tflint_gpu.source.suppressions import Suppressions, read_suppressions
+from tflint_gpu.source.texts import decode
 
 
 def finding(

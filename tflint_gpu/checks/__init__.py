@@ -6,8 +6,9 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.pages import Page, all_pages, builtin_pages
+from tflint_gpu.checks.pages import Page, builtin_pages
 from tflint_gpu.errors import UserError
 
 if TYPE_CHECKING:

@@ -134,22 +134,6 @@ def read_page(path: Path, *, plugin: str = "", module: str = "") -> Page:
         raise ValueError(f"{path}: front matter: {problem}") from None
 
 
-def all_pages() -> tuple[Page, ...]:
-    """Return every page, those of plug-ins last; raises `UserError` for a plug-in that is not whole."""
-    from tflint_gpu.checks.plugins import plugin_pages
-
-    return builtin_pages() + plugin_pages()
-
-
-def find_page(word: str) -> Page | None:
-    """Return the page that the code or name `word` means; plug-ins are asked for what is no rule of our own."""
-    for pages in (builtin_pages, all_pages):
-        for page in pages():
-            if word.lower() in (page.name, page.code.lower()):
-                return page
-    return None
-
-
 @functools.cache
 def builtin_pages() -> tuple[Page, ...]:
     """Return the pages that ship with this package, ordered by code."""

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tflint_gpu import PLUGINS
 from tflint_gpu.checks.pages import FACTORS, Page, builtin_pages, read_page
-from tflint_gpu.config import PLUGINS
 from tflint_gpu.errors import UserError
 
 if TYPE_CHECKING:

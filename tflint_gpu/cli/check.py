@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tflint_gpu.config import Settings
     from tflint_gpu.findings import Finding
     from tflint_gpu.fixes.apply import FixReport
-    from tflint_gpu.source.files import Error, SourceFile
+    from tflint_gpu.source.files import SourceFile
+    from tflint_gpu.source.texts import Error
     from tflint_gpu.trace.evidence import Evidence
 
 

@@ -9,7 +9,7 @@ import click
 @click.argument("rule")
 def command(rule: str) -> None:
     """Print the page of RULE, a code such as TFG101 or a name such as missing-prefetch."""
-    from tflint_gpu.checks.pages import all_pages, find_page
+    from tflint_gpu.checks.catalogue import all_pages, find_page
     from tflint_gpu.config_keys import nearest
     from tflint_gpu.errors import UserError
 

@@ -9,7 +9,7 @@ import click
 @click.option("--output-format", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(output_format: str) -> None:
     """List every rule with its code, how loud it is, what it is judged by, and whether it can be fixed."""
-    from tflint_gpu.checks.pages import all_pages
+    from tflint_gpu.checks.catalogue import all_pages
 
     pages = all_pages()
     if output_format == "json":

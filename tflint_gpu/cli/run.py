@@ -111,7 +111,7 @@ def _on_suppressions(result: LintResult, settings: Settings) -> Iterator[str]:
     unused = list(result.suppressions.unused())
     if not unused:
         return
-    from tflint_gpu.checks.pages import all_pages
+    from tflint_gpu.checks.catalogue import all_pages
 
     statically = [page for page in all_pages() if "static" in page.phases and settings.enables(page)]
     known = rule_names()
@@ -139,7 +139,7 @@ def report(
     merged = assemble(result, evidence, settings, means)
     if not merged.rules and any(output.format == "sarif" for output in outputs):
         # SARIF lists the rules that were on, whether or not they had to be loaded.
-        from tflint_gpu.checks.pages import all_pages
+        from tflint_gpu.checks.catalogue import all_pages
 
         merged = replace(merged, rules=tuple(page for page in all_pages() if settings.enables(page)))
     for output in outputs:

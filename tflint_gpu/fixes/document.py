@@ -14,7 +14,8 @@ from tflint_gpu.fixes.kinds import load_kind
 from tflint_gpu.fixes.notebook import cell_text, replace_cell
 from tflint_gpu.fixes.places import DeclinedError, Script, Span, Splice
 from tflint_gpu.fixes.site import Site
-from tflint_gpu.source.files import ReadError, Source, SourceFile
+from tflint_gpu.source.files import SourceFile
+from tflint_gpu.source.texts import ReadError, Source
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.lint.records import MALFORMED, error_of, error_record, finding_of, record_of
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.check import Check
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tflint_gpu.program.modules import ModuleIndex
     from tflint_gpu.program.target import Target
     from tflint_gpu.program.views import Program
-    from tflint_gpu.source.files import Source
+    from tflint_gpu.source.texts import Source
 
 #: Set, it makes the program show where a fault of its own arose.
 DEBUG = "TFLINT_GPU_DEBUG"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.config import Settings, closeness
 from tflint_gpu.findings import Finding
-from tflint_gpu.source.files import SUPPRESSION_MARKERS, Error, ReadError, SourceFile
+from tflint_gpu.source.files import SourceFile
+from tflint_gpu.source.texts import SUPPRESSION_MARKERS, Error, ReadError
 
 if TYPE_CHECKING:
     from tflint_gpu.checks.check import Check

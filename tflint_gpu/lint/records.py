@@ -17,7 +17,7 @@ from tflint_gpu.findings import (
     Severity,
     Verdict,
 )
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 #: What reading a record that does not have its form may raise.
 MALFORMED = (TypeError, ValueError, LookupError, AttributeError)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
-from tflint_gpu.config import PLUGINS
+from tflint_gpu import PLUGINS
 
 
 def stamps(metadata: Iterable[str]) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tflint_gpu.config import Settings
     from tflint_gpu.program.build import Gathered
-    from tflint_gpu.source.files import Source
+    from tflint_gpu.source.texts import Source
 
 #: Lines beside those of the largest group for which a second process pays for its start.
 WORTH_A_PROCESS = 15_000

@@ -17,11 +17,12 @@ from tflint_gpu.program.state import State
 from tflint_gpu.program.target import find_target
 from tflint_gpu.program.values import Class, Function, GraphFunction, Instance, Tensor, Unknown, Value
 from tflint_gpu.program.views import Program
-from tflint_gpu.source.files import Error, ReadError
+from tflint_gpu.source.texts import Error, ReadError
 
 if TYPE_CHECKING:
     from tflint_gpu.config import Settings
-    from tflint_gpu.source.files import Source, SourceFile
+    from tflint_gpu.source.files import SourceFile
+    from tflint_gpu.source.texts import Source
 
 #: A file without one of these cannot be TensorFlow or Keras code, nor set it up.
 FRAMEWORKS = (b"tensorflow", b"keras", b"CUDA_VISIBLE_DEVICES", b"TF_")

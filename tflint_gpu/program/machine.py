@@ -123,7 +123,7 @@ class Machine:
         path = f"{folder}/__init__.py"
         if path not in self.modules:
             from tflint_gpu.program.modules import Module as Empty
-            from tflint_gpu.source.files import Source
+            from tflint_gpu.source.texts import Source
 
             self.modules[path] = Empty(path, name, Source(path, ""), executed=True)
         return self.modules[path]

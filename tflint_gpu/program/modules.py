@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.findings import Location
-from tflint_gpu.source.files import Error, ReadError
+from tflint_gpu.source.texts import Error, ReadError
 
 if TYPE_CHECKING:
     from tflint_gpu.program.values import Value
-    from tflint_gpu.source.files import Source
+    from tflint_gpu.source.texts import Source
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|(?:[^#\n\\]|\\\n)+)|import[ \t]+([^#\n]+))",

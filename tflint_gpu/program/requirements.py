@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from tflint_gpu.findings import Location
-from tflint_gpu.program.views import Requirement
 
 _NAMES = (
     "tensorflow(?:[-_](?:cpu|gpu|intel|macos|metal|rocm|cpu[-_]aws))?|tf[-_]nightly(?:[-_](?:cpu|gpu))?|"
@@ -62,6 +62,17 @@ _HEADER = re.compile(rf"""^\s*\[[\w."-]+\.["']?(?P<name>{_NAMES})["']?\]\s*$""",
 
 #: A builder's suffix, or the fourth number of ROCm's builds: of which release it is counts.
 _BUILD = re.compile(r"(\d+\.\d+\.\d+)(?:[.-]?(?:dev|rc|a|b|post)?\d+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A line of a requirement, lock or project file that names a package of interest."""
+
+    name: str
+    specifier: str
+    location: Location
+    marker: str = ""
+
 
 _Reader: TypeAlias = Callable[[str, list[str]], Iterator[Requirement]]
 

@@ -15,8 +15,8 @@ from tflint_gpu.source.requirements import find_requirement_files
 
 if TYPE_CHECKING:
     from tflint_gpu.config import Settings
-    from tflint_gpu.program.views import Requirement
-    from tflint_gpu.source.files import Source
+    from tflint_gpu.program.requirements import Requirement
+    from tflint_gpu.source.texts import Source
 
 #: The newest TensorFlow whose behaviour the rules were checked against, and the Keras that comes with it.
 NEWEST = ((2, 21), (3, 15))

@@ -15,6 +15,7 @@ from tflint_gpu.program.values import Const, Dataset, GraphFunction, Instance, P
 if TYPE_CHECKING:
     from tflint_gpu.program.context import Context, Loop
     from tflint_gpu.program.modules import Module
+    from tflint_gpu.program.requirements import Requirement
     from tflint_gpu.program.target import Target
 
 
@@ -124,16 +125,6 @@ class Setting:
     location: Location
     qualname: str
     context: Context
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A line of a requirement, lock or project file that names a package of interest."""
-
-    name: str
-    specifier: str
-    location: Location
-    marker: str = ""
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,7 @@ from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.headline import headline
 from tflint_gpu.report.merge import Report
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 from tflint_gpu.trace.evidence import Evidence, Losses, Placement, Step, VerifiedFix, WhatIf
 
 #: Raised when the meaning of a key changes; new keys alone do not.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Location, Verdict
 from tflint_gpu.report.texts import Texts
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 from tflint_gpu.trace.follow import follow
 
 if TYPE_CHECKING:

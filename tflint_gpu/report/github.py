@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tflint_gpu.findings import Finding, Severity, Verdict
 from tflint_gpu.report.concise import place
 from tflint_gpu.report.merge import Report
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 #: GitHub shows this many annotations of a level for each step, and drops the others without a word.
 LIMIT = 10

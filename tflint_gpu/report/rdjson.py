@@ -12,7 +12,7 @@ from tflint_gpu.fixes.notebook import line_in_file
 from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fixes import offered
 from tflint_gpu.report.merge import Report
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 _LEVELS = {
     Severity.ERROR: "ERROR",

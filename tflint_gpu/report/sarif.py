@@ -15,7 +15,7 @@ from tflint_gpu.findings import Edit, Finding, Location, Severity
 from tflint_gpu.report.edits import edits_in
 from tflint_gpu.report.fingerprint import fingerprints
 from tflint_gpu.report.merge import Report
-from tflint_gpu.source.files import Error
+from tflint_gpu.source.texts import Error
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"

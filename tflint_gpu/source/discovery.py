@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tflint_gpu.errors import UserError
-from tflint_gpu.source.files import Error, SourceFile
+from tflint_gpu.source.files import SourceFile
 from tflint_gpu.source.globs import Globs
+from tflint_gpu.source.texts import Error
 
 if TYPE_CHECKING:
     from tflint_gpu.config import Settings

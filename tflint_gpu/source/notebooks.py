@@ -6,8 +6,8 @@ import json
 import posixpath
 from typing import Any
 
-from tflint_gpu.source.files import Cell, Error, ReadError, Source
 from tflint_gpu.source.magics import read_cell
+from tflint_gpu.source.texts import Cell, Error, ReadError, Source
 
 
 def read_notebook(path: str, raw: bytes) -> Source:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tflint_gpu.findings import Finding
-from tflint_gpu.source.files import Error, ReadError, Source, SourceFile
+from tflint_gpu.source.files import SourceFile
+from tflint_gpu.source.texts import Error, ReadError, Source
 
 _DIRECTIVE = re.compile(r"#\s*(tflint[-_]?gpu\s*:?)\s*([\w-]*)\s*(\[[^\]#]*\]?)?([^#]*)", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa\s*:\s*((?:[A-Z]+\d+[,\s]*)+)", re.IGNORECASE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.errors import UserError
 
 if TYPE_CHECKING:
-    from tflint_gpu.source.files import Source
+    from tflint_gpu.source.texts import Source
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def find_module(name: str) -> Script:
 def read(name: str, path: Path) -> Source:
     """Return the text of the file at `path`; raises `UserError` with one sentence where it is not Python."""
     from tflint_gpu.source.discovery import source_file
-    from tflint_gpu.source.files import ReadError
+    from tflint_gpu.source.texts import ReadError
 
     try:
         source = source_file(path.absolute(), explicit=True).read()
