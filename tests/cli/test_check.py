@@ -7,57 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.conftest import EAGER, SERIAL, TWO, Check
 from tflint_gpu.cli import invoke
 from tflint_gpu.trace.evidence import Environment, Evidence, save
-
-#: The loss prints, so that the switch cannot go by itself.
-EAGER = """\
-import tensorflow as tf
-
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-model.compile("adam", lambda y, p: print(y) or tf.abs(y - p), run_eagerly=True)
-model.fit(tf.zeros([64, 8]), tf.zeros([64, 1]), batch_size=32, epochs=3)
-"""
-SERIAL = """\
-import tensorflow as tf
-
-ds = tf.data.Dataset.from_tensor_slices((tf.zeros([1024, 8]), tf.zeros([1024, 1])))
-ds = ds.shuffle(1024).batch(256)
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-model.compile("adam", "mse")
-model.fit(ds, epochs=3)
-"""
-#: Two rules whose findings in the texts above are plain, so that other rules may come and go.
-TWO = ("--isolated", "--select", "run-eagerly-enabled,missing-prefetch", "--tensorflow", "2.10")
-
-Check = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Check:
-    """Write files, run ``check`` in their folder, return status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TFLINT_GPU_DEBUG", raising=False)
-
-    def call(*arguments: str, **files: str) -> tuple[int, str, str]:
-        for name, text in files.items():
-            (tmp_path / f"{name}.py").write_text(text)
-        status = invoke(["check", *arguments])
-        return status, *capsys.readouterr()
-
-    return call
-
-
-def places(check: Check, *arguments: str, **files: str) -> list[tuple[str, str, int]]:
-    report = json.loads(check(*TWO, "--output-format", "json", *arguments, **files)[1])
-    return [(finding["name"], finding["path"], finding["line"]) for finding in report["findings"]]
 
 
 def test_findings_name_their_lines(check: Check) -> None:
@@ -103,30 +61,10 @@ def test_quieter_than_fail_on_is_reported_all_the_same(check: Check) -> None:
     assert "TFG602 run-eagerly-enabled info" in out
 
 
-def test_a_setting_makes_a_rule_louder_and_leaves_its_doubts_quiet(check: Check) -> None:
-    louder = ("--isolated", "--config", 'severity.tiny-batch = "error"', "--select", "tiny-batch")
-    small = SERIAL.replace("batch(256)", "batch(8)")
-    assert "tiny-batch error" in check(*louder, small=small)[1]
-    doubtful = "import os\n" + small.replace("batch(8)", "batch(int(os.environ.get('BATCH', 8)))")
-    assert "tiny-batch error" not in check(*louder, small=doubtful)[1]
-
-
 def test_hints_are_for_the_pedantic(check: Check) -> None:
     quiet = ("--config", 'severity.TFG602 = "hint"')
     assert check(*TWO, *quiet, eager=EAGER)[:2] == (0, "")
     assert "run-eagerly-enabled hint" in check(*TWO, *quiet, "--pedantic")[1]
-
-
-def test_rules_may_be_chosen_by_flag_file_and_path(check: Check, tmp_path: Path) -> None:
-    files = {"eager": EAGER, "serial": SERIAL}
-    assert places(check, "--ignore", "TFG602", **files) == [("missing-prefetch", "serial.py", 4)]
-    assert places(check, "--per-file-ignores", "ser*.py:all") == [("run-eagerly-enabled", "eager.py", 4)]
-    assert places(check, "--exclude", "ser*,nothing") == [("run-eagerly-enabled", "eager.py", 4)]
-    (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\nselect = ["TFG101"]\ntensorflow = "2.10"\n')
-    status, out, _ = check()
-    assert status == 1
-    assert "TFG101" in out
-    assert "TFG602" not in out
 
 
 def test_a_comment_silences_its_statement_and_an_idle_one_is_told(check: Check) -> None:
@@ -252,37 +190,6 @@ def test_statistics_count_instead_of_listing(check: Check) -> None:
     assert "--output FORMAT:FILE" in err
 
 
-def test_diff_shows_and_writes_nothing(check: Check, tmp_path: Path) -> None:
-    status, out, _ = check(*TWO, "--diff", serial=SERIAL)
-    assert status == 1
-    assert "+ds = ds.shuffle(1024).batch(256).prefetch(tf.data.AUTOTUNE)" in out.splitlines()
-    assert (tmp_path / "serial.py").read_text() == SERIAL
-    assert check(*TWO, "--diff", "eager.py", eager=EAGER)[:2] == (0, "")
-
-
-def test_fix_writes_and_a_second_time_changes_nothing(check: Check, tmp_path: Path) -> None:
-    status, out, err = check(*TWO, "--fix", serial=SERIAL)
-    assert (status, out) == (0, "")
-    assert "fixed 1 finding in 1 file" in err
-    fixed = (tmp_path / "serial.py").read_text()
-    assert fixed == SERIAL.replace(".batch(256)", ".batch(256).prefetch(tf.data.AUTOTUNE)")
-    assert check(*TWO, "--fix") == (0, "", "")
-    assert (tmp_path / "serial.py").read_text() == fixed
-
-
-def test_fix_works_beside_hints_that_are_not_shown(check: Check, tmp_path: Path) -> None:
-    hinted = SERIAL.replace('"mse")', '"mse", run_eagerly=True)')
-    status, out, _ = check(*TWO, "--fix", "--config", 'severity.TFG602 = "hint"', serial=hinted)
-    assert (status, out) == (0, "")
-    assert ".prefetch(" in (tmp_path / "serial.py").read_text()
-
-
-def test_what_is_silenced_is_not_fixed(check: Check, tmp_path: Path) -> None:
-    silent = SERIAL.replace(".batch(256)", ".batch(256)  # tflint-gpu: ignore[TFG101]")
-    assert check(*TWO, "--fix", serial=silent)[0] == 0
-    assert (tmp_path / "serial.py").read_text() == silent
-
-
 def broken(*_: Any) -> Any:
     raise KeyError("shape")
 
@@ -393,39 +300,6 @@ def test_a_cell_left_out_is_told_with_its_number(check: Check, tmp_path: Path) -
     assert told["level"] == "warning"
     assert told["locations"][0]["logicalLocations"] == [{"name": "cell 2, line 1", "kind": "member"}]
     assert log["invocations"][0]["executionSuccessful"]
-
-
-def test_settings_shown_are_settings(check: Check, tmp_path: Path) -> None:
-    (tmp_path / "tflint-gpu.toml").write_text(check("--show-settings")[1])
-    assert check("--show-settings")[0] == 0
-    assert check("--isolated", serial=SERIAL)[1:] == check(serial=SERIAL)[1:]
-
-
-@pytest.mark.parametrize("name", ["pyproject.toml", "tflint-gpu.toml"])
-def test_a_settings_file_that_is_no_utf8_is_one_sentence(check: Check, tmp_path: Path, name: str) -> None:
-    table = b"[tool.tflint-gpu]\n" if name == "pyproject.toml" else b""
-    (tmp_path / name).write_bytes(table + b"# caf\xe9\nselect = ['all']\n")
-    status, out, err = check(serial=SERIAL)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1 and name in err and "not UTF-8" in err
-
-
-@pytest.mark.parametrize("name", ["pyproject.toml", "tflint-gpu.toml"])
-def test_a_settings_file_that_cannot_be_read_is_one_sentence(
-    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    (tmp_path / name).write_text("[tool.tflint-gpu]\n")
-    reading = Path.read_bytes
-
-    def refuse(path: Path) -> bytes:
-        if path.name == name:
-            raise PermissionError(13, "Permission denied", str(path))
-        return reading(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    status, out, err = check(serial=SERIAL)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1 and name in err and "--isolated" in err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")

@@ -85,8 +85,11 @@ def test_a_diff_writes_nothing_and_tells_by_its_status(capsys: pytest.CaptureFix
     assert check("--diff") == 1
     assert "+).prefetch(tf.data.AUTOTUNE)  # é\n" in capsys.readouterr().out
     assert Path("train.py").read_text(encoding="utf-8") == SCRIPT
-    assert check("--fix") == 0
-    assert check("--diff") == 0
+    status, out, err = told(capsys, "--fix")
+    assert (status, out) == (0, "")
+    assert "fixed 1 finding in 1 file" in err
+    assert told(capsys, "--fix") == (0, "", "")
+    assert told(capsys, "--diff") == (0, "", "")
 
 
 def told(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, str, str]:
@@ -180,3 +183,28 @@ def test_a_hint_that_is_not_shown_is_not_fixed(capsys: pytest.CaptureFixture[str
     Path("train.py").write_text(hinted, encoding="utf-8")
     assert told(capsys, "--diff") == (0, "", "")
     assert told(capsys, "--diff", "--pedantic")[0] == 1
+
+
+def test_a_diff_of_what_cannot_be_fixed_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = EAGER.replace('"mse"', "lambda y, p: print(y) or tf.abs(y - p)")
+    Path("train.py").write_text(wanted, encoding="utf-8")
+    status, out, err = told(capsys, "--extend-select", "TFG602", "--diff")
+    assert (status, out) == (0, "")
+    assert "TFG602 not fixed" in err
+
+
+def test_fix_works_beside_hints_that_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    hinted = SCRIPT.replace('"mse")', '"mse", run_eagerly=True)')
+    Path("train.py").write_text(hinted, encoding="utf-8")
+    flags = ("--extend-select", "TFG602", "--config", 'severity.TFG602 = "hint"')
+    assert told(capsys, *flags, "--fix")[:2] == (0, "")
+    assert Path("train.py").read_text(encoding="utf-8") == hinted.replace(
+        "\n)  #", "\n).prefetch(tf.data.AUTOTUNE)  #"
+    )
+
+
+def test_what_is_silenced_is_not_fixed() -> None:
+    silent = SCRIPT.replace("# é", "# tflint-gpu: ignore[TFG101]")
+    Path("train.py").write_text(silent, encoding="utf-8")
+    assert check("--fix") == 0
+    assert Path("train.py").read_text(encoding="utf-8") == silent

@@ -107,6 +107,8 @@ class Document:
 
 def _keep_comments(script: Script, splices: Sequence[Splice]) -> None:
     """Raise `DeclinedError` where a comment would be lost: it may say why the code is as it is."""
+    if not any("#" in script.text[splice.start : splice.end] for splice in splices):
+        return
     written = "\n".join(splice.text for splice in splices)
     for start, comment in script.comments.items():
         gone = any(splice.start <= start < splice.end for splice in splices)

@@ -18,7 +18,7 @@ _LAYOUT = ("NL", "COMMENT", "NEWLINE", "ENDMARKER", "INDENT", "DEDENT")
 
 def expression_at(script: Script, span: Span) -> ast.expr:
     """Return the expression that fills `span`, of a keyword argument its value; raises `DeclinedError`."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.keyword) and _span(script, node) == span:
             return node.value
         if isinstance(node, ast.expr) and _span(script, node) == span:
@@ -28,7 +28,7 @@ def expression_at(script: Script, span: Span) -> ast.expr:
 
 def call_at(script: Script, span: Span) -> ast.Call:
     """Return the call that ends where `span` does and holds its start; raises `DeclinedError` where none does."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         if isinstance(node, ast.Call):
             start, end = _span(script, node)
             if end == span[1] and start <= span[0]:
@@ -78,7 +78,7 @@ def given_name(script: Script, span: Span, line: int) -> str:
     Raises `DeclinedError` where it has none, another one too, or is out of reach there.
     """
     call = call_at(script, span)
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is call:
                 if list(names_bound(script.tree)).count(name) > 1:
@@ -93,7 +93,7 @@ def _reaches(script: Script, node: ast.Assign, line: int) -> bool:
     """Say whether a name set by `node` is seen at `line`: by the module, or in the same function."""
     around = [
         part
-        for part in ast.walk(script.tree)
+        for part in script.nodes
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
         and part.lineno <= node.lineno <= (part.end_lineno or part.lineno)
     ]

@@ -57,7 +57,7 @@ def _in_function(script: Script, line: int, statement: str) -> Splice | None:
     """Return the splice for the innermost function around `line`; None where there is none to write it into."""
     around = [
         node
-        for node in ast.walk(script.tree)
+        for node in script.nodes
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.body[0].lineno <= line <= _last_line(node)
     ]

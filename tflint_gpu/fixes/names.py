@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tflint_gpu.fixes.imports import import_splice
 from tflint_gpu.fixes.places import DeclinedError, Script, Splice
-from tflint_gpu.source.trees import nodes_of
+from tflint_gpu.source.trees import children_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -68,7 +68,7 @@ def reference(path: str, script: Script, line: int, tensorflow: tuple[int, int])
     bindings = _bindings_of(script)
     since, older = _BEFORE.get(path, ((0, 0), path))
     target = _kept_keras(older if tensorflow < since else path, script, bindings, tensorflow)
-    around = _scopes_at(script.tree, line)
+    around = _scopes_at(script, line)
     usable = [
         (name, _meaning(places, bindings)) for name, places in bindings.items() if _visible(places, around, line)
     ]
@@ -142,6 +142,15 @@ def _meaning(places: Sequence[Binding], bindings: Bindings) -> set[str]:
     return {_resolve(place.means, bindings) for place in places}
 
 
+#: Nodes that may give a name a meaning, and such as hold no other node.
+_BINDERS = (
+    *(ast.Import, ast.ImportFrom, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.NamedExpr),
+    *(ast.withitem, ast.comprehension, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg),
+    *(ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+)
+_BARE = (ast.Name, ast.Constant, ast.alias)
+
+
 @functools.lru_cache(maxsize=16)
 def _bindings_of(script: Script) -> Bindings:
     found: dict[str, list[Binding]] = defaultdict(list)
@@ -154,9 +163,10 @@ def _bindings(tree: ast.AST) -> Iterator[Binding]:
     stack: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [(tree, ())]
     while stack:
         node, scopes = stack.pop()
-        yield from _bound_by(node, scopes)
+        if isinstance(node, _BINDERS):
+            yield from _bound_by(node, scopes)
         inner = (*scopes, node) if isinstance(node, _SCOPES) else scopes
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        if isinstance(node, ast.If) and _dotted(node.test).endswith(("=TYPE_CHECKING", ".TYPE_CHECKING")):
             # What is imported for annotations alone does not exist when the line runs.
             yield from (
                 Binding(found.name, "", found.scopes, found.line)
@@ -165,7 +175,7 @@ def _bindings(tree: ast.AST) -> Iterator[Binding]:
             )
             stack += [(child, inner) for child in node.orelse]
             continue
-        stack += [(child, inner) for child in ast.iter_child_nodes(node)]
+        stack += [(child, inner) for child in children_of(node) if not isinstance(child, _BARE)]
 
 
 def _bound_by(node: ast.AST, scopes: tuple[ast.AST, ...]) -> Iterator[Binding]:
@@ -192,6 +202,8 @@ def _bound_by(node: ast.AST, scopes: tuple[ast.AST, ...]) -> Iterator[Binding]:
         yield Binding(node.arg, "", scopes, line)
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         yield Binding(node.name, "", scopes, line)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield Binding(node.rest, "", scopes, line)
 
 
 def _targets(node: ast.AST, scopes: tuple[ast.AST, ...]) -> Iterator[Binding]:
@@ -230,12 +242,13 @@ def _resolve(means: str, bindings: Bindings, depth: int = 4) -> str:
     return means
 
 
-def _scopes_at(tree: ast.AST, line: int) -> set[ast.AST]:
-    return {
-        node
-        for node in nodes_of(tree)
-        if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    }
+def _scopes_at(script: Script, line: int) -> set[ast.AST]:
+    return {node for node in _functions_of(script) if node.lineno <= line <= (node.end_lineno or node.lineno)}
+
+
+@functools.lru_cache(maxsize=16)
+def _functions_of(script: Script) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
+    return [node for node in script.nodes if isinstance(node, _FUNCTIONS)]
 
 
 def _visible(places: Sequence[Binding], around: set[ast.AST], line: int) -> bool:

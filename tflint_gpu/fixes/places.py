@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tflint_gpu.source.trees import nodes_of
+
 if TYPE_CHECKING:
     import libcst
     from libcst.metadata import CodeRange
@@ -47,6 +49,11 @@ class Script:
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree, in the order of `ast.walk`."""
+        return nodes_of(self.tree)
 
     @cached_property
     def comments(self) -> dict[int, str]:

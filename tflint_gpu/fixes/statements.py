@@ -112,7 +112,7 @@ def line_end(script: Script, line: int) -> int:
 
 def unit(script: Script) -> str:
     """Return the blanks that one level of indentation is written with in this file, four where it has none."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         body = getattr(node, "body", None)
         if isinstance(node, ast.stmt) and isinstance(body, list) and body[0].lineno > node.lineno:
             outer, inner = script.indent(node.lineno), script.indent(body[0].lineno)

@@ -6,6 +6,7 @@ returns the splices that make the edit at a `tflint_gpu.fixes.site.Site`, or rai
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
@@ -28,6 +29,7 @@ def load_kind(name: str) -> Edit:
     return edit
 
 
+@functools.cache
 def all_kinds() -> tuple[str, ...]:
     """Return the name of every edit, in the order of the alphabet."""
     return tuple(sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)))

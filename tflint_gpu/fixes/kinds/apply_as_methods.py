@@ -26,7 +26,7 @@ def edit(site: Site) -> list[Splice]:
     inside ``apply`` itself.
     """
     script, inner = site.script, call_at(site.script, site.span)
-    calls = (node for node in ast.walk(script.tree) if isinstance(node, ast.Call))
+    calls = (node for node in script.nodes if isinstance(node, ast.Call))
     applied = next((node for node in calls if _applies(node, inner)), None)
     if applied is None:
         raise DeclinedError("the transformation is not applied where it is made")

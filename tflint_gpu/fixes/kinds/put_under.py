@@ -37,7 +37,7 @@ def edit(site: Site) -> list[Splice]:
 
 def _in_one_block(script: Script, first: Placed, last: Placed) -> tuple[Placed, Placed]:
     """Return the statements of the module, or of one function, that hold the two."""
-    for node in ast.walk(script.tree):
+    for node in script.nodes:
         body = node.body if isinstance(node, ast.Module | ast.FunctionDef) else []
         around = [Placed(part, body, node) for part in body]
         one = next((part for part in around if part.first <= first.first and first.last <= part.last), None)

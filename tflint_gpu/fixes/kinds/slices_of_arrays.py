@@ -55,7 +55,7 @@ def _walked(body: ast.expr) -> list[str]:
 
 def _yielded(script: Script, name: str) -> list[str]:
     """Return the arrays that the module's function `name` walks over."""
-    found = [node for node in ast.walk(script.tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    found = [node for node in script.nodes if isinstance(node, ast.FunctionDef) and node.name == name]
     if len(found) != 1 or found[0] not in script.tree.body:
         raise DeclinedError(_NOT_PLAIN)
     match found[0]:
