@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,15 +13,26 @@ from typing import Any
 
 import pytest
 
-from tflint_gpu.trace.probe.trials import ENOUGH, ROUNDS, Trials
+from tflint_gpu.trace.probe.clock import Clock, Limits
+from tflint_gpu.trace.probe.keras_steps import KerasWatch
+from tflint_gpu.trace.probe.trials import ENOUGH, MOST, ROUNDS, SKIP, BlockDone, Trials
+
+
+def run_in(folder: Path) -> Any:
+    config = SimpleNamespace(
+        list_logical_devices=lambda _kind: [],
+        functions_run_eagerly=lambda: False,
+        run_functions_eagerly=lambda _value: None,
+    )
+    job = {"doing": str(folder / "doing.json"), "arms_report": str(folder / "arms.json")}
+    return SimpleNamespace(
+        target={}, job=job, tensorflow=SimpleNamespace(config=config), dataset_class=None, settle=lambda: None
+    )
 
 
 @pytest.fixture
 def trials(tmp_path: Path) -> Any:
-    config = SimpleNamespace(list_logical_devices=lambda _kind: [])
-    job = {"doing": str(tmp_path / "doing.json"), "arms_report": str(tmp_path / "arms.json")}
-    run = SimpleNamespace(target={}, job=job, tensorflow=SimpleNamespace(config=config), dataset_class=None)
-    made = Trials(run, ["prefetch", "batch-x2", "batch-x4"], 60.0)
+    made = Trials(run_in(tmp_path), ["prefetch", "batch-x2", "batch-x4"], 60.0)
     track = SimpleNamespace(kind="dataset loop", steps=[])
     assert made.start(track, None)
     return made
@@ -84,3 +98,81 @@ def test_what_is_tried_is_told_with_the_time_left(trials: Any, tmp_path: Path) -
     told = json.loads((tmp_path / "doing.json").read_text())
     assert (told["change"], told["run"]) == ("", 1)
     assert 50 < told["left"] <= 60
+
+
+class Input:
+    """Stands for an iterator: what is left of it when the next one is made is still at work."""
+
+    def __init__(self, alive: weakref.WeakSet[Input], seen: list[int]) -> None:
+        seen.append(len(alive))
+        alive.add(self)
+
+
+class Training:
+    """A Keras whose fit refers to itself while it runs, as the frames of a real one do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.alive: weakref.WeakSet[Input] = weakref.WeakSet()
+        self.seen: list[int] = []
+        self.model = SimpleNamespace(
+            jit_compile=False, steps_per_execution=1, train_function=None, run_eagerly=False
+        )
+        self.run = run_in(folder)
+        self.run.clock = Clock(Limits(1, 1, 1, 1.0), lambda _phase: None, None, lambda _track: None)
+        self.run.leave = lambda: (_ for _ in ()).throw(SystemExit)
+        self.run.trials = Trials(self.run, ["xla"], 60.0)
+        self.track = self.run.clock.track("fit", ("train.py", 1, None), None)
+
+    def fit(self, model: Any, **_arguments: Any) -> None:
+        drawn: list[Any] = [Input(self.alive, self.seen)]
+        drawn.append(drawn)
+        trials = self.run.trials
+        if not trials.running:
+            trials.start(self.track, {"x": None})
+            raise BlockDone
+        self.track.steps += [(1.0, "done")] * SKIP
+        trials.block_full()
+        self.track.steps += [(1.0, "done")] * MOST
+        assert trials.block_full()
+        raise BlockDone
+
+
+@pytest.fixture
+def collector_rests() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collector_rests")
+def test_the_input_of_an_arm_has_ended_when_the_next_one_begins(tmp_path: Path) -> None:
+    training = Training(tmp_path)
+    watch = KerasWatch(training.run)
+    run = training.run
+    run.places = SimpleNamespace(in_loop=lambda: True)
+    run.experiment = SimpleNamespace(fit_arguments=lambda _model, arguments: arguments)
+    run.muted_callbacks = lambda arguments: arguments
+    run.python_input = SimpleNamespace(watch_fit_input=lambda given, _track: given)
+    run.extends = lambda _track: False
+    spot = {"path": "train.py", "line": 1, "cell": None}
+
+    def fit(self: Any, x: Any = None, epochs: int = 1) -> None:
+        training.fit(self, x=x, epochs=epochs)
+
+    with pytest.raises(SystemExit):
+        watch._fit(fit, spot, training.model, (), {})
+    assert len(training.seen) > 2 * ENOUGH
+    assert set(training.seen) == {0}
+
+
+@pytest.mark.usefixtures("collector_rests")
+def test_the_loops_own_iterator_ends_when_the_arms_begin(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+    run.keras = SimpleNamespace(depth=0)
+    trials = Trials(run, ["cached-batch"], 60.0)
+    assert trials.start(SimpleNamespace(kind="dataset loop", steps=[]), None)
+    alive: weakref.WeakSet[Input] = weakref.WeakSet()
+    own = SimpleNamespace(_iterator_resource=Input(alive, []), _tflint_gpu_source=[1, 2])
+    assert trials.draw(own) == 1
+    assert not alive
+    assert trials.draw(own) == 2

@@ -1,5 +1,6 @@
 """Steps and calls of Keras models: fit, train_on_batch, predict, evaluate, and the callbacks' time."""
 
+import contextlib
 import functools
 import inspect
 from collections import defaultdict
@@ -182,8 +183,9 @@ class KerasWatch:
         fit = Fit(track, arguments)
         self.fits.append(fit)
         try:
-            return original(model, *args, **kwargs)
-        except BlockDone:
+            with contextlib.suppress(BlockDone):
+                return original(model, *args, **kwargs)
+            # Not while the exception is handled: its frames hold the iterator that fit was drawing from.
             return run.trials.fit(original, model, arguments)
         finally:
             self.fits.pop()

@@ -4,6 +4,7 @@ A block begins with a fresh iterator, lets a few steps pass and times the next o
 down slows every arm, and no import, model or first trace is paid twice.
 """
 
+import gc
 import json
 import os
 import statistics
@@ -195,6 +196,7 @@ class Trials:
         prepared = {}
         # Every arm differs from the baseline in one thing, whatever arm ran before it.
         self.model_state = state_of(model, arguments.get("x"), self.run.tensorflow)
+        end_inputs()
         while self.next_arm() is not None:
             arm = self.arm
             try:
@@ -211,6 +213,7 @@ class Trials:
                 arm.error = {"type": type(problem).__name__, "text": str(problem)}
             self.run.clock.drop(self.track)
             arm.state["train_function"] = model.train_function
+            end_inputs()
         self.run.leave()
 
     def _prepare_fit(self, arm, model, arguments):
@@ -281,6 +284,8 @@ class Trials:
     def draw(self, iterator):
         """Return the next element of the loop over a dataset, as the arm whose turn it is has it."""
         source = iterator._tflint_gpu_source
+        if self.arm is None:
+            disown(iterator)
         if self.arm is None or self.block_full():
             self._next_loop_arm(source)
         try:
@@ -300,6 +305,8 @@ class Trials:
         return state["element"]
 
     def _next_loop_arm(self, source):
+        self.iterator = None
+        end_inputs()
         while True:
             arm = self.next_arm()
             if arm is None:
@@ -331,6 +338,21 @@ class Trials:
             made = arm.experiment.dataset(source)
             arm.state["source"] = made if arm.experiment.applied else None
         return arm.state["source"]
+
+
+def end_inputs():
+    """Destroy the iterators that nobody draws from any more, and wait for what their threads are at.
+
+    The frames of an ended fit refer to each other: left to the collector, their iterator would go on filling its
+    buffers beside later blocks, and be destroyed in the midst of one, which waits for its last elements.
+    """
+    gc.collect()
+
+
+def disown(iterator):
+    """Take from the loop's own iterator what it draws from: from now on it is given the elements of others."""
+    for name in ("_iterator_resource", "_deleter", "_iterators"):
+        iterator.__dict__.pop(name, None)
 
 
 def factor_of(arm):
