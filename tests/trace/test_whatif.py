@@ -46,6 +46,12 @@ def report(times: list[float], **more: Any) -> dict[str, Any]:
     }
 
 
+def tried(*means: float, problem: str = "", error: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    """Return what a child writes of one arm."""
+    told = {"means": list(means), "times": list(means) * 5, "problem": problem, "error": error}
+    return {**told, "rows": 32, "memory": None, "spots": [], **more}
+
+
 def arm(*means: float) -> Arm:
     return Arm("cached-batch", list(means))
 
@@ -145,9 +151,6 @@ def test_the_target_names_loop_batching_and_functions() -> None:
 
 
 def test_what_a_child_tried_itself() -> None:
-    def tried(*means: float, problem: str = "", error: dict[str, str] | None = None) -> dict[str, Any]:
-        return {"means": list(means), "times": list(means) * 5, "problem": problem, "error": error}
-
     arms = {
         "": tried(40.0, 40.2, 39.9),
         "cached-batch": tried(20.0, 20.1, 20.2),
@@ -164,10 +167,7 @@ def test_what_a_child_tried_itself() -> None:
 
 
 def test_runs_that_scatter_beyond_all_measure_are_a_note_and_no_result() -> None:
-    def tried(*means: float) -> dict[str, Any]:
-        return {"means": list(means), "times": list(means), "problem": "", "error": None}
-
-    results, notes = from_arms({"": tried(10.0, 900.0), "xla": tried(10.0)})
+    results, notes = from_arms({"": tried(10.0, 900.0, times=[10.0]), "xla": tried(10.0, times=[10.0])})
     assert results == ()
     assert notes == ("what-if xla: one run too unsteady to tell anything; a larger --budget allows more",)
 
@@ -204,18 +204,39 @@ def sized(factor: int, speedup: float, half: float = 0.02) -> WhatIf:
 
 
 def test_the_knee_of_the_batch_sweep() -> None:
-    assert "twice" in knee([sized(2, 1.6), sized(4, 1.65)])
-    assert "four times" in knee([sized(2, 1.6), sized(4, 2.5)])
+    assert "up to twice the size, a batch of 64 (" in knee([sized(2, 1.6), sized(4, 1.65)], 32)
+    assert "at least up to four times the size (" in knee([sized(2, 1.6), sized(4, 2.5)])
+    assert "up to 8 times" in knee([sized(2, 1.6), sized(4, 2.5), sized(8, 3.9), sized(16, 4.0)])
+    assert "convergence is not tested" in knee([sized(2, 1.6), sized(4, 2.5)])
     assert knee([sized(2, 1.0), sized(4, 1.01)]) == ""
     # One size alone is no sweep, and between intervals that overlap nothing is known.
     assert knee([sized(2, 1.6)]) == ""
     assert knee([sized(2, 1.6, 0.5), sized(4, 1.9, 0.5)]) == ""
+    assert knee([sized(2, 1.6), sized(4, 2.0, 0.4)]) == ""
+    # Where only the last size is clear, the growth reaches it.
+    assert "at least up to four times" in knee([sized(2, 1.2, 0.3), sized(4, 3.5)])
+
+
+def test_samples_a_second_and_memory_are_told_where_they_are_known() -> None:
+    arms = {"": tried(40.0, 40.0, memory=2000), "batch-x2": tried(20.0, 20.0, memory=3000)}
+    (result,), _ = from_arms(arms)
+    assert result.baseline_samples_per_second == pytest.approx(800.0)
+    assert result.samples_per_second == pytest.approx(1600.0)
+    assert (result.baseline_peak_bytes, result.peak_bytes) == (2000, 3000)
+    arms[""]["rows"] = None
+    (result,), _ = from_arms(arms)
+    assert result.samples_per_second is None
+
+
+def test_a_compiled_step_names_its_functions() -> None:
+    (result,), _ = from_arms({"": tried(40.0, 40.0), "tf-function": tried(4.0, 4.0, spots=[SPOT])})
+    assert [spot.line for spot in result.spots] == [9]
+    error = {"type": "AttributeError", "text": "no attribute 'numpy'"}
+    _, notes = from_arms({"": tried(40.0, 40.0), "tf-function": tried(error=error)})
+    assert notes == ("what-if tf-function: does not compile: no attribute 'numpy'",)
 
 
 def test_a_clear_gain_of_unknown_size_is_a_gain() -> None:
-    def tried(*means: float) -> dict[str, Any]:
-        return {"means": list(means), "times": list(means), "problem": "", "error": None}
-
     (result,), notes = from_arms({"": tried(38.0, 36.0, 40.0), "cached-batch": tried(1.0, 3.0, 0.6)})
     assert result.gain
     assert notes == ()

@@ -137,6 +137,7 @@ def _trace(evidence: Evidence, report: Report) -> dict[str, Any]:
         "device": {"name": device.name, "kind": device.kind, "traced": device.traced},
         "gpu_busy_share": evidence.gpu_busy_share,
         "step_ms": evidence.step_ms,
+        "samples_per_second": evidence.samples_per_second,
         "steps": [_step(step) for step in evidence.steps],
         "what_if": [_what_if(result) for result in evidence.what_if],
         "verified_fixes": [_verified(fix) for fix in evidence.verified_fixes],
@@ -165,6 +166,10 @@ def _what_if(result: WhatIf) -> dict[str, Any]:
         "spread": result.spread,
         "low": result.low,
         "high": result.high,
+        "samples_per_second": result.samples_per_second,
+        "baseline_samples_per_second": result.baseline_samples_per_second,
+        "peak_bytes": result.peak_bytes,
+        "baseline_peak_bytes": result.baseline_peak_bytes,
     }
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tflint_gpu.findings import Measure
+
+if TYPE_CHECKING:
+    from tflint_gpu.trace.evidence import WhatIf
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -32,6 +37,13 @@ def size(count: float) -> str:
             return f"{digits(count)} {unit}"
         count /= 1024
     return f"{digits(count)} {_SIZES[-1]}"
+
+
+def samples_a_second(result: WhatIf) -> str:
+    """Return what a change does to the samples a second, ``729 → 4010``; "" where rows are not known."""
+    if result.samples_per_second is None or result.baseline_samples_per_second is None:
+        return ""
+    return f"{digits(result.baseline_samples_per_second)} → {digits(result.samples_per_second)}"
 
 
 def digits(value: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Verdict
-from tflint_gpu.report.figures import percent
+from tflint_gpu.report.figures import percent, samples_a_second
 from tflint_gpu.report.hosts import slowest
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _CHANGES = {
     "cached-batch": "One cached batch runs {speedup} × faster",
     "batch-x2": "A batch twice as large gives {speedup} × the samples a second",
     "batch-x4": "A batch four times as large gives {speedup} × the samples a second",
+    "batch-x8": "A batch eight times as large gives {speedup} × the samples a second",
+    "batch-x16": "A batch 16 times as large gives {speedup} × the samples a second",
     "prefetch": "With a prefetch at the end of the input it runs {speedup} × faster",
     "parallel-map": "With parallel maps it runs {speedup} × faster",
     "parallel-read": "With parallel reading it runs {speedup} × faster",
@@ -38,6 +40,7 @@ _CHANGES = {
     "determinism-off": "With input in any order it runs {speedup} × faster",
     "workers-4": "With four workers it runs {speedup} × faster",
     "callbacks-off": "Without callbacks it runs {speedup} × faster",
+    "tf-function": "With its step in a tf.function it runs {speedup} × faster",
     "run-eagerly-off": "Without run_eagerly it runs {speedup} × faster",
     "mixed-bfloat16": "In mixed bfloat16 it runs {speedup} × faster",
     "mixed-float16": "In mixed float16 it runs {speedup} × faster",
@@ -106,4 +109,6 @@ def _what_if(evidence: Evidence) -> str:
 
 def _gain(best: WhatIf) -> str:
     words = _CHANGES.get(best.change, f"With {best.change} it runs {{speedup}} × faster")
-    return words.format(speedup=f"{best.speedup:.1f}" if best.speedup >= 1.1 else f"{best.speedup:.2f}")
+    rates = samples_a_second(best)
+    told = f" ({rates} samples/s)" if rates else ""
+    return words.format(speedup=f"{best.speedup:.1f}" if best.speedup >= 1.1 else f"{best.speedup:.2f}") + told

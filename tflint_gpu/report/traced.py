@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from tflint_gpu.report import hosts
-from tflint_gpu.report.figures import QUARTILES, digits, milliseconds, percent, scatter, size
+from tflint_gpu.report.figures import QUARTILES, digits, milliseconds, percent, samples_a_second, scatter, size
 from tflint_gpu.trace.evidence import BUCKETS, Evidence, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
 
 #: Rows of the placement table; a model without GPU kernels would fill screens.
@@ -37,12 +37,17 @@ def _setting(evidence: Evidence) -> list[str]:
     if window := evidence.window:
         place = f" ({_place(window.spot)})" if window.spot else ""
         lines.append(
-            f"{milliseconds(window.step_ms)} a step: median of n = {window.steps} steps of "
+            f"{milliseconds(window.step_ms)} a step{_rate(evidence)}: median of n = {window.steps} steps of "
             f"{window.seen_as}{place} after {window.warmup_steps} to warm up"
             f"{scatter(window.steps, window.spread)}"
         )
         lines += [window.note] if window.note else []
     return lines
+
+
+def _rate(evidence: Evidence) -> str:
+    rate = evidence.samples_per_second
+    return "" if rate is None else f", {digits(rate)} samples a second"
 
 
 def _breakdown(evidence: Evidence) -> list[str]:
@@ -65,20 +70,31 @@ def _hosts(evidence: Evidence) -> list[str]:
 
 
 def _what_if(evidence: Evidence) -> list[str]:
+    memory = "GPU memory" if evidence.environment.device.kind == "gpu" else "process memory"
+    headers = ["what if", "ms before", "ms after", "samples/s", "speed", "95 % interval", "n", memory, ""]
     rows = [
         [
             result.change,
             digits(result.baseline_ms),
             digits(result.step_ms),
+            samples_a_second(result),
             f"{result.speedup:.2f} ×",
             f"{result.low:.2f}–{result.high:.2f}",
             str(result.repeats),
+            _peaks(result),
             result.note or _in_words(result),
         ]
         for result in evidence.what_if
     ]
-    headers = ["what if", "ms before", "ms after", "speed", "95 % interval", "n", ""]
-    return _table(rows, headers) if rows else []
+    # What nobody knows takes no room.
+    kept = [at for at, header in enumerate(headers) if not header or any(row[at] for row in rows)]
+    return _table([[row[at] for at in kept] for row in rows], [headers[at] for at in kept]) if rows else []
+
+
+def _peaks(result: WhatIf) -> str:
+    if result.peak_bytes is None or result.baseline_peak_bytes is None:
+        return ""
+    return f"{size(result.baseline_peak_bytes)} → {size(result.peak_bytes)}"
 
 
 def _verified(evidence: Evidence) -> list[str]:
@@ -122,10 +138,15 @@ def _on_losses(losses: Losses | None) -> str:
 
 def _in_words(result: WhatIf) -> str:
     if result.gain:
-        # A larger batch is another training.
-        more = "; convergence is not tested" if result.change.startswith("batch-x") else ""
-        return f"gives back {percent(result.saved_share)} of the step{more}"
+        return f"gives back {percent(result.saved_share)} of the step{_but(result.change)}"
     return "slower" if result.high < 1 else "no difference beyond the noise"
+
+
+def _but(change: str) -> str:
+    """Return what of a change that gains is not tested, or different."""
+    if change.startswith("batch-x"):
+        return "; convergence is not tested"
+    return "; Python in the step runs once" if change == "tf-function" else ""
 
 
 def _placements(evidence: Evidence) -> list[str]:

@@ -275,6 +275,12 @@ class Evidence:
         return self.window.step_ms if self.window else None
 
     @property
+    def samples_per_second(self) -> float | None:
+        """Samples that the median step gets through a second, None where the rows of a batch are not known."""
+        rows = self.window.batch_size if self.window else None
+        return rows * 1000.0 / self.step_ms if rows and self.step_ms else None
+
+    @property
     def saw_steps(self) -> bool:
         """Whether `steps` are steps, and not one stretch of time in which none was marked."""
         return bool(self.steps) and not (self.window is not None and self.window.seen_as == "time")

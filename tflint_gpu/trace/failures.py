@@ -109,6 +109,8 @@ def failed(change: str, error: dict[str, Any]) -> str:
         return f"does not compile: {', '.join(outside)}"
     if error["type"] == "ResourceExhaustedError":
         return "does not fit into memory"
+    if change == "tf-function":
+        return f"does not compile: {_short(error['text'])}"
     return f"fails with {error['type']}: {_short(error['text'])}"
 
 

@@ -134,7 +134,7 @@ def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Pro
     evidence = _evidence(job, baseline)
     if best["track"] is not None:
         results, notes = _what_if(tracer, baseline)
-        notes = tuple(filter(None, (*notes, whatif.knee(results))))
+        notes = tuple(filter(None, (*notes, whatif.knee(results, best["track"]["batch_size"]))))
         evidence = replace(evidence, what_if=results, notes=(*evidence.notes, *notes))
     files = assemble.written((baseline.first, best), changed(before, look(Path.cwd())))
     evidence = replace(evidence, notes=(*files, *evidence.notes))

@@ -14,6 +14,9 @@ class WhatIf:
     `change` is ``cached-batch``, ``batch-x2``, ``xla``, ``steps-per-execution-8`` … Both times are per step of the
     original size (a doubled batch counts as two). `speedup` is baseline over changed, in samples per second,
     `low`/`high` bound it at 95 %, `spread` is half that interval over it. It is a gain only when `low` > 1.
+    `spots` are the functions that were changed, where it is functions. Samples a second are None where the rows of
+    a batch are not known. The peaks are of the GPU's memory as TensorFlow's allocator counts it, on a machine
+    without one of the process' main memory, in bytes; None where the system does not tell them apart.
     """
 
     change: str
@@ -25,6 +28,11 @@ class WhatIf:
     low: float
     high: float
     note: str = ""
+    spots: tuple[Spot, ...] = ()
+    samples_per_second: float | None = None
+    baseline_samples_per_second: float | None = None
+    peak_bytes: int | None = None
+    baseline_peak_bytes: int | None = None
 
     @property
     def gain(self) -> bool:

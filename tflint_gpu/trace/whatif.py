@@ -11,9 +11,10 @@ from typing import Any
 
 from tflint_gpu.trace.assemble import Report, step_times
 from tflint_gpu.trace.chains import family
-from tflint_gpu.trace.evidence import WhatIf
+from tflint_gpu.trace.evidence import Spot, WhatIf
 from tflint_gpu.trace.failures import failed
 from tflint_gpu.trace.probe import noise
+from tflint_gpu.trace.probe.arms import WORTHWHILE
 from tflint_gpu.trace.probe.recipes import CHANGES as OF_INPUT
 
 #: Changes of precision, by the least compute capability of a GPU that gains from them.
@@ -26,7 +27,10 @@ CHANGES = (
     "workers-4",
     "batch-x2",
     "batch-x4",
+    "batch-x8",
+    "batch-x16",
     "run-eagerly-off",
+    "tf-function",
     "callbacks-off",
     "xla",
     "xla-off",
@@ -51,6 +55,9 @@ class Arm:
     means: list[float] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     note: str = ""
+    spots: tuple[Spot, ...] = ()
+    rows: int | None = None
+    memory: int | None = None
 
 
 def target_of(report: Report) -> dict[str, Any]:
@@ -129,7 +136,19 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
         low=low,
         high=high,
         note=note,
+        spots=changed.spots,
+        **_rates(baseline.rows, base, new),
+        peak_bytes=changed.memory,
+        baseline_peak_bytes=baseline.memory,
     )
+
+
+def _rates(rows: int | None, base: float, new: float) -> dict[str, float | None]:
+    """Return samples a second before and after, None where the rows of a batch are not known."""
+    return {
+        "samples_per_second": rows * 1000.0 / new if rows else None,
+        "baseline_samples_per_second": rows * 1000.0 / base if rows else None,
+    }
 
 
 def mean_error(times: Sequence[float]) -> float:
@@ -145,29 +164,38 @@ def settled(baseline: Arm, arm: Arm) -> bool:
     return len(arm.means) >= MOST or noise.is_settled(baseline.means, arm.means)
 
 
-#: A batch twice as large that gives less than this times the samples a second is not worth its memory.
-WORTHWHILE = 1.1
-_SIZES = {2: "twice", 4: "four times"}
+def knee(results: Sequence[WhatIf], batch: int | None = None) -> str:
+    """Say up to which size larger batches paid; `batch` is the size of the script's own, where it is known.
 
-
-def knee(results: Sequence[WhatIf]) -> str:
-    """Say up to which size larger batches paid, "" where no two sizes were tried or their noise hides it."""
+    "" where no two sizes were tried, none of them is a gain, or the noise hides where the growth ends.
+    """
     sizes = {
         int(each.change.removeprefix("batch-x")): each for each in results if each.change.startswith("batch-x")
     }
-    small, large = sizes.get(2), sizes.get(4)
-    if small is None or large is None or not (small.gain or large.gain):
+    if len(sizes) < 2 or not any(each.gain for each in sizes.values()):
         return ""
-    if large.low > small.high * WORTHWHILE:
-        best = 4
-    elif large.high < small.high * WORTHWHILE or large.speedup < small.low * WORTHWHILE:
-        best = 2
-    else:
+    best, hidden, low, high = 1, False, 1.0, 1.0
+    for size, each in sorted(sizes.items()):
+        if each.low > high * WORTHWHILE:
+            best, hidden = size, False
+        elif each.high < high * WORTHWHILE or each.speedup < low * WORTHWHILE:
+            break
+        else:
+            hidden = True
+        low, high = each.low, each.high
+    if best == 1 or hidden:
         return ""
-    told = ", ".join(f"{each.speedup:.2f} × at {_SIZES[size]} the size" for size, each in sorted(sizes.items()))
+    told = ", ".join(f"{each.speedup:.2f} × at {_times(size)} the size" for size, each in sorted(sizes.items()))
+    ends = "at least up to" if best == max(sizes) else "up to"
+    rows = f", a batch of {batch * best}" if batch else ""
     return (
-        f"what-if batch: samples a second grow up to {_SIZES[best]} the size ({told}); convergence is not tested"
+        f"what-if batch: samples a second grow {ends} {_times(best)} the size{rows} ({told}); "
+        f"convergence is not tested"
     )
+
+
+def _times(factor: int) -> str:
+    return {2: "twice", 4: "four times"}.get(factor, f"{factor} times")
 
 
 def trying(change: str, number: int, left: float) -> str:
@@ -197,7 +225,7 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
     base = arms.get("")
     if not base or not base["means"]:
         return (), ()
-    baseline = Arm("", base["means"], base["times"])
+    baseline = Arm("", base["means"], base["times"], rows=base["rows"], memory=base["memory"])
     results, notes = [], []
     for change, raw in arms.items():
         if not change:
@@ -208,7 +236,9 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
             if NOT_HERE not in raw["problem"]:
                 notes.append(f"what-if {change}: {raw['problem']}")
         elif raw["means"]:
-            result = compare(baseline, Arm(change, raw["means"], raw["times"]))
+            spots = tuple(Spot(**spot) for spot in raw["spots"])
+            arm = Arm(change, raw["means"], raw["times"], spots=spots, memory=raw["memory"])
+            result = compare(baseline, arm)
             if says_nothing(result):
                 notes.append(_unsteady(result))
             else:
@@ -230,7 +260,7 @@ def explore(
     `first` is the baseline run that the evidence rests on. Arms take turns, so that a machine that slows down
     slows all of them. Returns the results and sentences on changes that could not be tried.
     """
-    baseline = Arm("")
+    baseline = Arm("", rows=first["track"]["batch_size"])
     _add(baseline, first, first)
     arms = [Arm(change) for change in changes]
     notes: list[str] = []

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tflint_gpu.trace.probe.arms import NOT_HERE
 from tflint_gpu.trace.probe.clock import Clock, Limits
 from tflint_gpu.trace.probe.keras_steps import KerasWatch
 from tflint_gpu.trace.probe.trials import ENOUGH, MOST, ROUNDS, SKIP, BlockDone, Trials
@@ -46,7 +47,7 @@ def play(trials: Any, times: dict[str, list[float]], peaks: dict[str, int] | Non
         given = times[arm.change]
         arm.means.append(given[min(len(arm.means), len(given) - 1)])
         if peaks:
-            arm.peak = peaks[arm.change]
+            arm.note_peak(peaks[arm.change], own=True)
     return order
 
 
@@ -78,6 +79,27 @@ def test_a_batch_that_would_not_fit_is_not_tried(trials: Any) -> None:
     assert "batch-x4" not in order
     assert "batch-x2" in order
     assert "memory" in trials.arms[3].problem
+
+
+def test_twice_the_batch_is_not_tried_where_a_host_may_run_out_of_memory(trials: Any) -> None:
+    trials.room.known = [1000]
+    assert not {"batch-x2", "batch-x4"} & set(
+        play(trials, dict.fromkeys(["", "prefetch"], NOISY), {"": 600, "prefetch": 600})
+    )
+    assert "memory" in trials.arms[2].problem
+
+
+def test_a_batch_is_not_doubled_again_where_that_did_not_pay(tmp_path: Path) -> None:
+    job = {"doing": str(tmp_path / "doing.json"), "arms_report": str(tmp_path / "arms.json")}
+    config = SimpleNamespace(list_logical_devices=lambda _kind: [])
+    run = SimpleNamespace(target={}, job=job, tensorflow=SimpleNamespace(config=config), dataset_class=None)
+    sizes = ["batch-x2", "batch-x4", "batch-x8", "batch-x16"]
+    trials = Trials(run, sizes, 60.0)
+    trials.start(SimpleNamespace(kind="dataset loop", steps=[]), None)
+    order = play(trials, {"": NOISY, "batch-x2": [6.0], "batch-x4": [3.5], "batch-x8": [3.4], "batch-x16": [3.4]})
+    assert "batch-x8" in order
+    assert "batch-x16" not in order
+    assert trials.arms[4].problem == NOT_HERE
 
 
 def test_a_batch_that_fits_is_tried(trials: Any) -> None:

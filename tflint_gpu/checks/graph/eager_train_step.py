@@ -17,14 +17,16 @@ from tflint_gpu.checks.loops import (
     simulates,
     span,
 )
+from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.questions import is_true
 from tflint_gpu.program.values import Items, Produced, Value
+from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program, Step
-    from tflint_gpu.trace.evidence import Evidence
+    from tflint_gpu.trace.evidence import Evidence, Spot
 
 #: With one of these on, the steps are eager because of the switch, which is run-eagerly-enabled's finding.
 _SWITCHES = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_functions_eagerly")
@@ -37,6 +39,7 @@ class EagerTrainStep(Check):
     """Reports gradient steps in a Python loop that no ``tf.function`` surrounds."""
 
     needles = ("GradientTape", "minimize(")
+    experiments = ("tf-function",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a loop or step function."""
@@ -91,8 +94,16 @@ class EagerTrainStep(Check):
         return self.severity
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the ops that Python executed one by one in each step."""
-        return judge_eager(evidence)
+        """Judge by the step as one graph, where it could be tried, else by the ops that Python ran one by one."""
+        tried = evidence.experiment("tf-function")
+        mine = tried is not None and any(_is_of(finding, spot) for spot in tried.spots)
+        return (by_experiment(tried) if mine else None) or judge_eager(evidence)
+
+
+def _is_of(finding: Finding, spot: Spot) -> bool:
+    """Say whether the function that was compiled is the finding's; one that is decorated begins further up."""
+    named = spot.path == finding.location.path and spot.function == finding.qualname.rpartition(".")[2]
+    return named or touches(spot, finding.location)
 
 
 def steps_by_hand(program: Program) -> Iterator[tuple[Step, Loop, Activation | None]]:

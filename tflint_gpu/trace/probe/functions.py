@@ -210,7 +210,9 @@ class FunctionWatch:
         spot = run.places.caller()
         run.clock.training_seen()
         if spot is not None:
+            run.eager_steps.saw(kind, spot)
             run.clock.tick(run.clock.track(kind, identity(spot), spot))
+            run.trials.updated(kind, identity(spot))
 
     def _applied(self, original):
         def watched(*args, **kwargs):

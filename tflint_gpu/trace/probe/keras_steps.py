@@ -369,5 +369,8 @@ def batch_size_of(given, arguments, run):
     found = batch_of(given, run)
     if found is not None:
         return found
+    if run.dataset_class is not None and isinstance(given, run.dataset_class):
+        # What fit draws from is batches.
+        return rows_of(given.element_spec)
     rows = rows_of(given)
     return min(rows, arguments.get("batch_size") or 32) if rows else None

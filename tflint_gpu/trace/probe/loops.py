@@ -6,6 +6,9 @@ from time import perf_counter
 from .hooks import patch
 from .places import KERAS, OTHER, OURS, TENSORFLOW, identity
 
+#: Words in the names of datasets whose elements are no longer those of their input.
+REGROUPING = ("Unbatch", "FlatMap", "Interleave", "Group", "Window", "Rebatch")
+
 #: Functions of TensorFlow that only pass an iteration on to the user's loop.
 PASSING = ("as_numpy_iterator", "__iter__", "__init__")
 
@@ -120,6 +123,7 @@ class LoopWatch:
     def _draw(self, track, iterator, original, args, kwargs):
         run, clock = self.run, self.run.clock
         clock.close(track)
+        run.eager_steps.drew()
         began = perf_counter()
         clock.open(track, began)
         loops = clock.active_loops
@@ -135,8 +139,6 @@ class LoopWatch:
             element = self._again(track, iterator, original, args, kwargs)
         finally:
             self.made.drawing = False
-        if track.batch_size is None:
-            track.batch_size = rows_of(element)
         return element
 
     def _again(self, track, iterator, original, args, kwargs):
@@ -191,7 +193,10 @@ def chain_of(dataset, run):
 
 
 def batch_of(dataset, run):
-    """Return the batch size of the outermost batching stage of a dataset, None where it is not known."""
+    """Return the batch size of the outermost batching stage of a dataset, None where it is not known.
+
+    A stage that makes other elements of its input than it was given says nothing of its own.
+    """
     if run.dataset_class is None:
         return None
     stage = getattr(dataset, "_original_dataset", None) or dataset
@@ -199,6 +204,8 @@ def batch_of(dataset, run):
         return None
     for _ in range(200):
         size = getattr(stage, "_batch_size", None)
+        if size is None and any(word in type(stage).__name__ for word in REGROUPING):
+            return None
         if size is not None:
             try:
                 return int(size)

@@ -13,6 +13,7 @@ import types
 from . import facts, placement, seeds
 from .clock import DONE, PLAIN, PROFILE, WARMUP, Clock, Limits
 from .eager import EagerWatch
+from .eager_steps import CHANGE, EagerSteps
 from .experiments import Experiment, target_of
 from .functions import FunctionWatch
 from .hooks import ImportWatch
@@ -58,6 +59,7 @@ class Run:
         self.dataset_class = None
         self.chains = []
         self.trials = Trials(self, job.get("arms") or (), job.get("budget") or 0.0)
+        self.eager_steps = EagerSteps(self, CHANGE in (job.get("arms") or ()))
         self.watch = None
         self.window_at = [None, None]
         self.steps_per_execution = 1
@@ -167,6 +169,7 @@ class Run:
             self.window_at[0] = time.time()
             self.lines.stop()
             self.eager.stop()
+            self.eager_steps.rest()
         elif phase == PROFILE:
             if self.job.get("lean"):
                 self.finish("complete")

@@ -11,11 +11,14 @@ import statistics
 from time import monotonic
 
 from . import noise
+from .arms import NOT_HERE, Arm, unfit
 from .clock import waited
-from .experiments import EPOCH, Experiment
+from .eager_steps import CHANGE as COMPILED
+from .experiments import EPOCH
 from .loops import rows_of
 from .memory import Room
 from .model_state import jit_of, set_steps, set_workers, state_of, workers_of
+from .places import identity
 from .recipes import CHANGES as OF_INPUT
 
 #: Steps of a block that are let pass, and that are timed at most and at least.
@@ -40,27 +43,6 @@ class BlockDone(BaseException):
     """Leaves a running fit at the end of a block; no `Exception`, so that no handler of the user's keeps it."""
 
 
-class Arm:
-    """One change, or the baseline where it has no name: the mean step of each of its blocks, in ms."""
-
-    def __init__(self, run, change):
-        self.change = change
-        self.experiment = Experiment(run, change, run.target)
-        self.means = []
-        self.times = []
-        self.factor = 1.0
-        self.factor_asked = self.experiment.factor
-        self.problem = ""
-        self.error = None
-        self.state = {}
-        self.peak = None
-
-    @property
-    def over(self):
-        """Say whether this arm cannot be tried, or not again."""
-        return bool(self.problem or self.error)
-
-
 class Trials:
     """Runs the arms of one job once its window is complete; every block is written down as it ends."""
 
@@ -72,6 +54,7 @@ class Trials:
         self.longest = 0.0
         self.order = iter(())
         self.room = Room(run)
+        self.forgot = False
         self.arm = None
         self.track = None
         self.first = 0
@@ -85,7 +68,7 @@ class Trials:
 
         `arguments` are those of the running fit; a generator can be drawn from only once and is left alone.
         """
-        if len(self.arms) < 2 or self.budget <= 0 or track.kind not in ("fit", "dataset loop"):
+        if len(self.arms) < 2 or self.budget <= 0 or track.kind not in self._kinds():
             return False
         if track.kind == "fit" and (arguments is None or hasattr(arguments.get("x"), "__next__")):
             return False
@@ -93,6 +76,11 @@ class Trials:
         self.began = monotonic()
         self.order = self._turns()
         return True
+
+    def _kinds(self):
+        """Return the kinds of step in whose turn arms can be tried; eager ones have but one change."""
+        by_hand = ("optimizer", "gradient") if any(arm.change == COMPILED for arm in self.arms) else ()
+        return ("fit", "dataset loop", *by_hand)
 
     @property
     def running(self):
@@ -119,33 +107,16 @@ class Trials:
             left = self.budget - (monotonic() - self.began)
             if self.longest > left:
                 return None
-            if not arm.over and self._fits(arm):
+            arm.problem = arm.problem or unfit(arm, self.arms, self.room)
+            if not arm.over:
                 self.arm = arm
                 self.first = len(self.track.steps)
                 self.block_began = monotonic()
                 self.settled = False
+                self.forgot = self.room.begin()
                 self._tell(left)
                 return arm
         return None
-
-    def _fits(self, arm):
-        """Say whether a larger batch fits into memory, by what the next smaller one took."""
-        sizes = [each for each in self.arms if not each.change or each.factor_asked > 1]
-        smaller = max(
-            (each for each in sizes if each.factor_asked < arm.factor_asked), key=factor_of, default=None
-        )
-        if smaller is None or arm.means:
-            return True
-        if smaller.over:
-            arm.problem = smaller.problem or "not tried, since %s did not run" % smaller.change
-            return False
-        if smaller.peak is None or self.arms[0].peak is None:
-            return True
-        growth = (smaller.peak - self.arms[0].peak) / max(1, smaller.factor_asked - 1)
-        needs = self.arms[0].peak + growth * (arm.factor_asked - 1)
-        if self.room.limit is not None and needs > self.room.limit:
-            arm.problem = "would need %.1f GB of memory, there are %.1f" % (needs / 1e9, self.room.limit / 1e9)
-        return not arm.problem
 
     def _tell(self, left):
         """Write down what is being tried, for the parent to show."""
@@ -159,6 +130,7 @@ class Trials:
             self.settled = True
             self.first = len(self.track.steps) - SKIP
             self.run.settle()
+            self.run.eager_steps.count()
             return False
         times = [ms for ms, _ in self.track.steps[self.first + SKIP :]]
         spent = monotonic() - self.block_began
@@ -166,7 +138,11 @@ class Trials:
             return False
         # The host may have run ahead of the device: what is left to do belongs to these steps.
         late = waited(self.run.settle) / len(times)
-        self._keep([ms + late for ms in times])
+        if self.arm.change == COMPILED:
+            self.arm.problem = self.run.eager_steps.unsettled(len(times))
+            self.arm.spots = self.run.eager_steps.spots()
+        if not self.arm.problem:
+            self._keep([ms + late for ms in times])
         return True
 
     def _keep(self, times):
@@ -175,16 +151,16 @@ class Trials:
         arm.times += block
         # The mean, not the median: workers hand on batches in bursts, and most steps of a burst wait for none.
         arm.means.append(statistics.mean(block))
-        if arm.peak is None:
-            arm.peak = self.room.peak()
+        arm.note_peak(self.room.peak(), self.forgot)
         self.longest = max(self.longest, monotonic() - self.block_began)
         self.write()
 
     def write(self):
         """Write what is known of the arms."""
         path = self.run.job["arms_report"]
-        kept = ("means", "times", "problem", "error")
+        kept = ("means", "times", "problem", "error", "memory", "spots")
         found = {arm.change: {name: getattr(arm, name) for name in kept} for arm in self.arms}
+        found[""]["rows"] = self.track.batch_size
         with open(path + ".part", "w", encoding="utf-8") as file:
             json.dump(found, file)
         os.replace(path + ".part", path)
@@ -238,7 +214,7 @@ class Trials:
             if arm.change == "cache":
                 arguments["steps_per_epoch"] = arguments.get("steps_per_epoch") or EPOCH
         if not arm.experiment.applied:
-            arm.problem = "the change does not apply to this training"
+            arm.problem = NOT_HERE
             raise BlockDone
         return arguments
 
@@ -276,9 +252,14 @@ class Trials:
 
     def failed(self, problem):
         """Note that the program ended under the change that was being tried, with an exception or without."""
-        if self.arm is not None and self.arm.change:
+        if self.arm is not None and self.arm.change and (problem or not self.arm.means):
             self.arm.error = problem
             self.arm.problem = "the program ended under it"
+        self.write()
+
+    def refused(self, problem):
+        """Note that the step cannot be run under the change that is being tried; the program goes on without."""
+        self.arm.error = {"type": type(problem).__name__, "text": str(problem)}
         self.write()
 
     def draw(self, iterator):
@@ -286,13 +267,32 @@ class Trials:
         source = iterator._tflint_gpu_source
         if self.arm is None:
             disown(iterator)
-        if self.arm is None or self.block_full():
+        if self._is_due():
             self._next_loop_arm(source)
         try:
             return self._element()
         except StopIteration:
             self.iterator = self._source_of(self.arm, source)
             return self._element()
+
+    def _is_due(self):
+        """Say whether the loop goes on with another arm."""
+        return self.arm is None or self.arm.over or self.block_full()
+
+    def updated(self, kind, spot):
+        """Note an eager update; between two of those that are the steps of the job arms change."""
+        if self.running and (kind, spot) == (self.track.kind, identity(self.track.spot)):
+            self._change_by_hand()
+
+    def stepped(self, spot):
+        """Note that a compiled step was run, whose update on the line of `spot` nobody saw."""
+        if self.running and self.track.kind != "dataset loop" and spot == identity(self.track.spot):
+            self.run.clock.tick(self.track)
+            self._change_by_hand()
+
+    def _change_by_hand(self):
+        if self._is_due():
+            self._next_loop_arm(None)
 
     def _element(self):
         if self.arm.change != "cached-batch":
@@ -305,16 +305,27 @@ class Trials:
         return state["element"]
 
     def _next_loop_arm(self, source):
+        """Go on with the next arm that applies to a loop over `source`, which is None without a dataset."""
         self.iterator = None
         end_inputs()
         while True:
             arm = self.next_arm()
+            self.run.eager_steps.put_back()
             if arm is None:
                 self.run.leave()
-            self.iterator = self._source_of(arm, source)
-            if self.iterator is not None:
+            arm.problem = self._enter_loop(arm, source)
+            if not arm.problem:
                 return
-            arm.problem = "the change does not apply to this training"
+
+    def _enter_loop(self, arm, source):
+        """Have the loop run as `arm` wants it; return why it cannot, "" where it does."""
+        reason = self.run.eager_steps.compile() if arm.change == COMPILED else ""
+        if reason:
+            return reason
+        if source is None:
+            return "" if arm.change in ("", COMPILED) else NOT_HERE
+        self.iterator = self._source_of(arm, source)
+        return NOT_HERE if self.iterator is None else ""
 
     def _source_of(self, arm, source):
         self.run.keras.depth += 1
@@ -324,7 +335,7 @@ class Trials:
                 arm.factor = float(arm.experiment.factor)
             elif arm.change in OF_INPUT:
                 source = self._changed(arm, source)
-            elif arm.change not in ("", "cached-batch"):
+            elif arm.change not in ("", "cached-batch", COMPILED):
                 return None
             if "element" in arm.state:
                 return iter(())
@@ -353,8 +364,3 @@ def disown(iterator):
     """Take from the loop's own iterator what it draws from: from now on it is given the elements of others."""
     for name in ("_iterator_resource", "_deleter", "_iterators"):
         iterator.__dict__.pop(name, None)
-
-
-def factor_of(arm):
-    """Return how many times as large as the script's own an arm's batches are meant to be."""
-    return arm.factor_asked
