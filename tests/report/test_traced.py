@@ -49,6 +49,27 @@ def test_what_if_tells_gain_loss_and_noise_apart() -> None:
     assert line_with("batch-x4", lines).endswith("out of memory once")
 
 
+def test_what_if_tells_what_users_count_in_where_it_is_known() -> None:
+    rates = {"baseline_samples_per_second": 777.0, "samples_per_second": 1882.0}
+    peaks = {"baseline_peak_bytes": 3 << 30, "peak_bytes": 5 << 30}
+    plain = WhatIf("cached-batch", 17.0, 41.2, 2.42, 3, 0.04, 2.33, 2.52)
+    doubled = WhatIf("batch-x2", 17.0, 41.2, 2.42, 3, 0.04, 2.33, 2.52, **rates, **peaks)
+    lines = summary(evidence(what_if=(plain, doubled)))
+    assert "777 → 1882" in line_with("batch-x2", lines)
+    assert "3 GiB → 5 GiB" in line_with("batch-x2", lines)
+    assert line_with("batch-x2", lines).endswith("convergence is not tested")
+    # What the GPU does is known of a change that gives it the same work, and the peak is the GPU's.
+    busy = evidence().gpu_busy_share
+    assert busy is not None
+    assert f"{busy * 41.2 / 17.0 * 100:.0f} %" in line_with("cached-batch", lines)
+    (head,) = (line for line in lines if line.startswith("what if"))
+    assert "GPU busy" in head
+    assert "GPU memory" in head
+    bare = summary(evidence(gpu=False, what_if=(plain,)))
+    (head,) = (line for line in bare if line.startswith("what if"))
+    assert not {"samples/s", "GPU busy", "memory"} & set(head.split("  "))
+
+
 def test_fixes_that_were_tried_tell_gain_and_losses() -> None:
     same = Losses((1, 5), (1.0, 0.5), (1.0, 0.5), 0.0, 0.0, agree=True)
     other = replace(same, difference=0.25, agree=False)

@@ -27,7 +27,7 @@ KINDS = [
     ("sequence", "fit", "model.fit(Items", ("cached-batch", "workers-4")),
     ("generator", "fit", "model.fit(batches", ()),
     ("train_on_batch", "train_on_batch", "model.train_on_batch", ()),
-    ("eager-loop", "dataset loop", "for rows, targets in plain:\n        train(", ()),
+    ("eager-loop", "dataset loop", "for rows, targets in plain:\n        train(", ("tf-function",)),
     ("loop", "dataset loop", "for rows, targets in slow", ("cached-batch", "prefetch", "parallel-map", "cache")),
 ]
 

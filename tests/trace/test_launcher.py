@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tflint_gpu.errors import UserError
-from tflint_gpu.trace.launcher import Outcome, Terminated, find_python, launch
+from tflint_gpu.trace.launcher import Outcome, Terminated, _wait, find_python, launch
 
 
 def run(script: Path, work: Path, deadline: float = 20.0, **more: Any) -> Outcome:
@@ -37,6 +37,19 @@ def run(script: Path, work: Path, deadline: float = 20.0, **more: Any) -> Outcom
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     return tmp_path / "train.py"
+
+
+def test_what_is_tried_is_told_again_while_time_runs_out(tmp_path: Path) -> None:
+    doing = tmp_path / "doing.json"
+    doing.write_text('{"change": "prefetch", "run": 2, "left": 30.0}')
+    told: list[dict[str, Any]] = []
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)"]) as child:
+        _wait(child, 20.0, doing, told.append)
+    assert len(told) > 1
+    assert {(each["change"], each["run"]) for each in told} == {("prefetch", 2)}
+    left = [each["left"] for each in told]
+    assert left[0] == pytest.approx(30.0, abs=0.1)
+    assert left[0] - left[-1] >= 0.4
 
 
 def test_a_crash_is_reported_with_its_line(script: Path, tmp_path: Path) -> None:

@@ -191,6 +191,30 @@ def test_workers_eager_steps_and_callbacks_are_tried_in_the_same_process(traced:
     assert evidence.facts["run_eagerly"] is True
 
 
+@real
+def test_an_eager_step_is_tried_as_a_function_wherever_it_is_kept(traced: Tracing) -> None:
+    for kind, seen_as in (("closure", "dataset loop"), ("method", "step function")):
+        evidence, _ = traced("eager_steps.py", kind, changes=("tf-function",), budget=30.0)
+        assert evidence.window is not None
+        assert evidence.window.seen_as == seen_as
+        (tried,) = evidence.what_if
+        assert tried.gain
+        # Sixty ops one by one against one call: any machine shows that.
+        assert tried.speedup > 2
+        assert [(spot.path, spot.function) for spot in tried.spots] == [("eager_steps.py", "step")]
+        # A loop without a dataset has no batches of a known size.
+        assert (tried.samples_per_second is None) == (kind == "method")
+
+
+@real
+def test_a_step_that_cannot_be_a_function_says_why(traced: Tracing) -> None:
+    evidence, _ = traced("eager_steps.py", "needs_python", changes=("cached-batch", "tf-function"), budget=30.0)
+    assert [result.change for result in evidence.what_if] == ["cached-batch"]
+    (note,) = (note for note in evidence.notes if "tf-function" in note)
+    assert note.startswith("what-if tf-function: does not compile:")
+    assert "numpy" in note
+
+
 def test_a_second_run_prolongs_loops_and_repeats_calls() -> None:
     job = TraceJob(find_script(str(SCRIPTS / "agent.py")))
     report = {"track": {"kind": "fit", "n": 3, "spot": None}, "tracks": [], "chains": [], "functions": []}

@@ -139,7 +139,9 @@ def _trace(evidence: Evidence, report: Report) -> dict[str, Any]:
         "step_ms": evidence.step_ms,
         "samples_per_second": evidence.samples_per_second,
         "steps": [_step(step) for step in evidence.steps],
-        "what_if": [_what_if(result) for result in evidence.what_if],
+        "what_if": [
+            {**_what_if(result), "gpu_busy_share": evidence.busy_share_with(result)} for result in evidence.what_if
+        ],
         "verified_fixes": [_verified(fix) for fix in evidence.verified_fixes],
         "placements": [_placement(placement) for placement in evidence.placements],
         "notes": list(evidence.notes),

@@ -71,7 +71,8 @@ def _hosts(evidence: Evidence) -> list[str]:
 
 def _what_if(evidence: Evidence) -> list[str]:
     memory = "GPU memory" if evidence.environment.device.kind == "gpu" else "process memory"
-    headers = ["what if", "ms before", "ms after", "samples/s", "speed", "95 % interval", "n", memory, ""]
+    headers = ["what if", "ms before", "ms after", "samples/s", "speed", "95 % interval", "n"]
+    headers += ["GPU busy", memory, ""]
     rows = [
         [
             result.change,
@@ -81,6 +82,7 @@ def _what_if(evidence: Evidence) -> list[str]:
             f"{result.speedup:.2f} ×",
             f"{result.low:.2f}–{result.high:.2f}",
             str(result.repeats),
+            "" if (busy := evidence.busy_share_with(result)) is None else percent(busy),
             _peaks(result),
             result.note or _in_words(result),
         ]

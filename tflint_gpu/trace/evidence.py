@@ -15,6 +15,7 @@ from tflint_gpu.findings import Location
 from tflint_gpu.trace.kept import put
 from tflint_gpu.trace.spots import Spot as Spot
 from tflint_gpu.trace.spots import touches as touches
+from tflint_gpu.trace.tried import SAME_WORK
 from tflint_gpu.trace.tried import Losses as Losses
 from tflint_gpu.trace.tried import VerifiedFix as VerifiedFix
 from tflint_gpu.trace.tried import WhatIf as WhatIf
@@ -299,6 +300,17 @@ class Evidence:
             return None
         total = sum(step.step_ms for step in self.steps)
         return sum(step.gpu_busy_ms or 0.0 for step in self.steps) / total if total else None
+
+    def busy_share_with(self, result: WhatIf) -> float | None:
+        """Return the share of a changed step that the GPU would be busy, from its work in a step as it is.
+
+        None without a traced GPU, and for changes that give the GPU other work.
+        """
+        busy = self.gpu_busy_share
+        if busy is None or result.change not in SAME_WORK:
+            return None
+        step_ms = sum(step.step_ms for step in self.steps) / len(self.steps)
+        return min(1.0, busy * step_ms / result.step_ms)
 
     def experiment(self, change: str) -> WhatIf | None:
         """Return the what-if result of `change`, None where it was not run."""

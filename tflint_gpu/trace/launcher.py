@@ -95,7 +95,7 @@ def launch(
 ) -> Outcome:
     """Run one job in a child process in `folder`, with its files in `work`, and return what came of it.
 
-    `told_of` is called with each change that the child begins to try: ``{"change", "run", "left"}`` (seconds).
+    `told_of` is told about twice a second what the child tries: ``{"change", "run", "left"}`` (seconds).
     The child has a session of its own; all of it is killed at the end, whatever happens here.
     """
     work.mkdir(parents=True, exist_ok=True)
@@ -141,16 +141,17 @@ def _wait(
     doing: Path,
     told_of: Callable[[dict[str, Any]], None] | None,
 ) -> None:
-    """Wait until the child has ended, for at most `seconds`, and pass on what it says that it tries."""
-    end, last = time.monotonic() + seconds, None
+    """Wait until the child has ended, for at most `seconds`, and tell all the time what it says that it tries."""
+    end, last, since = time.monotonic() + seconds, None, 0.0
     while (left := end - time.monotonic()) > 0:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(left if told_of is None else min(left, 0.5))
             return
         now = _read(doing)
-        if told_of is not None and now is not None and now != last:
-            told_of(now)
-            last = now
+        if told_of is not None and now is not None:
+            if now != last:
+                last, since = now, time.monotonic()
+            told_of({**now, "left": now["left"] - (time.monotonic() - since)})
 
 
 #: Requests to end that Python itself does not turn into an exception.

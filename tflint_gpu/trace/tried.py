@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from tflint_gpu.trace.spots import Spot
 
+#: Changes that leave the GPU the same work for a step, sooner.
+SAME_WORK = frozenset(
+    {
+        *("cached-batch", "prefetch", "parallel-map", "parallel-read", "cache", "determinism-off"),
+        *("workers-4", "callbacks-off", "steps-per-execution-8"),
+    }
+)
+
 
 @dataclass(frozen=True)
 class WhatIf:

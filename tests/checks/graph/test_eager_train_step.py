@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, named
 from tests.checks.snippets import SETUP, STEP
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Severity, Verdict
-from tflint_gpu.trace.evidence import Eager
+from tflint_gpu.findings import Location, Severity, Verdict
+from tflint_gpu.trace.evidence import Eager, Spot, WhatIf
 
 RULE = "eager-train-step"
 LOOP = "for x, y in ds:\n    train_step(x, y)\n"
@@ -161,6 +162,52 @@ def test_gain_is_bounded_by_idle_time_of_the_gpu(rule: Callable[[str], Check]) -
 
     assert judged is not None and judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.3)
+
+
+def tried(low: float, line: int, function: str = "step") -> WhatIf:
+    """Return a run with the function on `line` as a graph, whose gain is at least `low`."""
+    return WhatIf(
+        "tf-function", 5.0, 10.0, 2.0, 3, 0.05, low, 2.1, spots=(Spot("train.py", line, None, function),)
+    )
+
+
+def test_judged_by_the_step_as_a_graph_where_that_was_tried(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    eager = Eager(54, 0.9)
+    judged = check.judge(finding_at(check, 3), evidence_of(eager=eager, what_if=(tried(1.9, 3),)))
+    assert judged is not None and judged.impact is not None
+    assert judged.verdict is Verdict.CONFIRMED
+    assert judged.impact.basis == "what-if: tf function"
+
+    slower = replace(tried(0.5, 3), speedup=0.7, high=0.9)
+    judged = check.judge(finding_at(check, 3), evidence_of(eager=eager, what_if=(slower,)))
+    assert judged is not None
+    assert judged.verdict is Verdict.REFUTED
+
+
+def test_a_decorated_step_is_known_by_its_name(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    finding = check.at(Location("train.py", 3, 1), "a suspicion", qualname="Trainer.step")
+    judged = check.judge(finding, evidence_of(eager=Eager(54, 0.9), what_if=(tried(1.9, 2),)))
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.basis == "what-if: tf function"
+
+
+def test_another_step_as_a_graph_says_nothing_of_this_one(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    evidence = evidence_of(eager=Eager(54, 0.9), what_if=(tried(1.9, 30, "other"),))
+    judged = check.judge(finding_at(check, 3), evidence)
+    assert judged is not None and judged.impact is not None
+    assert judged.impact.basis.startswith("trace: eager ops")
+
+
+def test_a_function_that_is_made_and_never_called_is_not_exercised(rule: Callable[[str], Check]) -> None:
+    check = rule(RULE)
+    place = Location("train.py", 3, 1, 4, 30)
+    evidence = evidence_of(eager=Eager(54, 0.9), executed={"train.py": (1, 2, 3, 9)}, sources={"train.py": "x"})
+    judged = check.judge(check.at(place, "a suspicion"), evidence)
+    assert judged is not None
+    assert judged.verdict is Verdict.NOT_EXERCISED
 
 
 def test_not_judged_where_eager_ops_were_not_counted(rule: Callable[[str], Check]) -> None:

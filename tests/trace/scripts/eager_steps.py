@@ -10,14 +10,6 @@ model = tf.keras.Sequential([tf.keras.Input([16]), *layers, tf.keras.layers.Dens
 optimizer = tf.keras.optimizers.Adam()
 
 
-def update(inputs, targets):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return loss
-
-
 class Trainer:
     def step(self, inputs, targets):
         with tf.GradientTape() as tape:
@@ -34,10 +26,9 @@ def closure():
         return loss
 
     ds = tf.data.Dataset.from_tensor_slices((x, y)).batch(32)
-    losses = []
     for _ in range(10):
         for inputs, targets in ds:
-            losses.append(float(step(inputs, targets)))
+            float(step(inputs, targets))
 
 
 def method():
@@ -49,7 +40,9 @@ def method():
 
 def needs_python():
     def step(inputs, targets):
-        loss = update(inputs, targets)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
         return loss.numpy()
 
     for inputs, targets in tf.data.Dataset.from_tensor_slices((x, y)).batch(32).repeat(10):

@@ -98,7 +98,7 @@ class TinyBatch(Check):
     """A literal batch that a GPU cannot fill its multiprocessors with."""
 
     needles = ("batch", ".fit(", ".flow", "from_directory")
-    experiments = ("batch-x2", "batch-x4")
+    experiments = ("batch-x2", "batch-x4", "batch-x8", "batch-x16")
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield the batch of every training run that is small for the kind of model."""
