@@ -15,6 +15,7 @@ import pytest
 
 from tflint_gpu.trace.probe.arms import NOT_HERE
 from tflint_gpu.trace.probe.clock import Clock, Limits
+from tflint_gpu.trace.probe.eager_steps import EagerSteps
 from tflint_gpu.trace.probe.keras_steps import KerasWatch
 from tflint_gpu.trace.probe.trials import ENOUGH, MOST, ROUNDS, SKIP, BlockDone, Trials
 
@@ -26,9 +27,11 @@ def run_in(folder: Path) -> Any:
         run_functions_eagerly=lambda _value: None,
     )
     job = {"doing": str(folder / "doing.json"), "arms_report": str(folder / "arms.json")}
-    return SimpleNamespace(
+    run = SimpleNamespace(
         target={}, job=job, tensorflow=SimpleNamespace(config=config), dataset_class=None, settle=lambda: None
     )
+    run.eager_steps = EagerSteps(run, False)
+    return run
 
 
 @pytest.fixture
@@ -90,11 +93,7 @@ def test_twice_the_batch_is_not_tried_where_a_host_may_run_out_of_memory(trials:
 
 
 def test_a_batch_is_not_doubled_again_where_that_did_not_pay(tmp_path: Path) -> None:
-    job = {"doing": str(tmp_path / "doing.json"), "arms_report": str(tmp_path / "arms.json")}
-    config = SimpleNamespace(list_logical_devices=lambda _kind: [])
-    run = SimpleNamespace(target={}, job=job, tensorflow=SimpleNamespace(config=config), dataset_class=None)
-    sizes = ["batch-x2", "batch-x4", "batch-x8", "batch-x16"]
-    trials = Trials(run, sizes, 60.0)
+    trials = Trials(run_in(tmp_path), ["batch-x2", "batch-x4", "batch-x8", "batch-x16"], 60.0)
     trials.start(SimpleNamespace(kind="dataset loop", steps=[]), None)
     order = play(trials, {"": NOISY, "batch-x2": [6.0], "batch-x4": [3.5], "batch-x8": [3.4], "batch-x16": [3.4]})
     assert "batch-x8" in order
