@@ -6,14 +6,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import compress, count, islice
 from operator import eq, le
 from typing import Any, NamedTuple
 
 from tflint_gpu.trace.profile.intervals import Interval
 from tflint_gpu.trace.profile.memory import MEMORY_STATS, ON_GPU, Level, level_of
 from tflint_gpu.trace.profile.names import CALLS, Kind, host_kind, op_type
-from tflint_gpu.trace.profile.space import DURATION, NUMBER, OFFSET, DamagedError, Line, Plane, Stats
+from tflint_gpu.trace.profile.space import DamagedError, Line, Plane, Stats
 
 #: The kinds whose time goes into a bucket of the step.
 _IN_BUCKETS = frozenset({Kind.INPUT, Kind.LAUNCH, Kind.COMPILE, Kind.OP, Kind.HLO, Kind.HOST})
@@ -179,12 +179,11 @@ class _Thread:
 
     def read(self) -> None:
         # Columns of plain integers: a thread may hold millions of events, and an object each would stay.
-        events = self.line.events
-        numbers, offsets, lengths = (array("q", map(column, events)) for column in (NUMBER, OFFSET, DURATION))
+        numbers, offsets, lengths = self.line.columns()
         if min(lengths, default=0) < 0:
             raise DamagedError
         plans = self._plans(numbers)
-        wanted = array("q", [at for at, number in enumerate(numbers) if number in plans])
+        wanted = array("q", compress(count(), map(plans.__contains__, numbers)))
         if not _in_order(offsets, lengths):
             wanted = array("q", sorted(wanted, key=lambda at: (offsets[at], -lengths[at])))
         if wanted:
@@ -355,5 +354,5 @@ def _in_order(offsets: array[int], lengths: array[int]) -> bool:
     """Say whether events are sorted by start, enclosing ones first: profilers of today write them so."""
     if not all(map(le, offsets, islice(offsets, 1, None))):
         return False
-    ties = map(eq, offsets, islice(offsets, 1, None))
-    return all(lengths[at] >= lengths[at + 1] for at, tie in enumerate(ties) if tie)
+    ties = compress(count(), map(eq, offsets, islice(offsets, 1, None)))
+    return all(lengths[at] >= lengths[at + 1] for at in ties)

@@ -68,6 +68,7 @@ def op_type(name: str) -> str | None:
     return found["type"] if found else None
 
 
+@functools.cache
 def is_collective(name: str) -> bool:
     """Say whether an executor event is an op in which workers exchange tensors; it lasts until all have come."""
     return bool(_COLLECTIVE_OP.match(op_type(name) or ""))

@@ -141,11 +141,11 @@ def read_profile(path: Path) -> ProfileSummary:
     if not run.xplanes:
         raise UserError(f"{path}: no *.xplane.pb in it; this profile holds tables only: use `tflint-gpu import`")
     notes = [f"Read the newest run, {run.folder.name}; {run.skipped} older left out."] if run.skipped else []
+    if len(run.xplanes) > 1:
+        notes.append(f"{len(run.xplanes)} hosts are joined: each step of each of them counts.")
+    names_ = tuple(file.name for file in run.xplanes)
     with _no_collection():
-        files = [_read_file(file) for file in run.xplanes]
-    if len(files) > 1:
-        notes.append(f"{len(files)} hosts are joined: each step of each of them counts.")
-    return summarize(files, tuple(file.name for file in run.xplanes), notes)
+        return summarize([_read_file(file) for file in run.xplanes], names_, notes)
 
 
 @contextlib.contextmanager
