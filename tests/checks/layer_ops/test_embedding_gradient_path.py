@@ -8,8 +8,8 @@ import pytest
 
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Verdict
-from tflint_gpu.trace.evidence import Placement
+from tflint_gpu.findings import Location, Verdict
+from tflint_gpu.trace.evidence import Placement, Spot
 
 NAME = "embedding-gradient-path"
 TEXT = """\
@@ -64,3 +64,32 @@ def test_judge_by_ops_over_the_whole_table(rule: Callable[[str], Check]) -> None
     assert judged("AddV2", 8_000_000, 0.1) is Verdict.MINOR
     assert judged("AddV2", 4_000, 3.0) is Verdict.REFUTED
     assert judged("GatherV2", 8_000_000, 3.0) is None
+
+
+def test_sparse_product_is_judged_by_the_ops_of_its_layer(rule: Callable[[str], Check]) -> None:
+    check = rule(NAME)
+    finding = finding_at(check, 5, product=(Location("train.py", 7, 1), Location("train.py", 9, 1)))
+
+    def judged(line: int, ms: float, *, gpu: bool = False) -> Verdict | None:
+        op = Placement("UnsortedSegmentSum", 1, "gpu", predicted=not gpu, spot=Spot("train.py", line), ms=ms)
+        evidence = evidence_of(10.0, gpu=gpu, buckets={"device_compute": 5.0}, placements=(op,))
+        judgement = check.judge(finding, evidence)
+        return judgement.verdict if judgement else None
+
+    assert judged(7, 3.0) is judged(9, 3.0) is Verdict.CONFIRMED
+    assert judged(8, 3.0) is None
+    assert judged(7, 0.1) is Verdict.UNMEASURED
+    assert judged(7, 0.1, gpu=True) is Verdict.MINOR
+
+
+def test_a_sparse_input_knows_the_layer_that_takes_it(analyse: Analyse) -> None:
+    text = (
+        "import tensorflow as tf\n"
+        "given = tf.keras.Input((64,), sparse=True)\n"
+        "dense = tf.keras.layers.Dense(64)\n"
+        "hidden = dense(given)\n"
+        "model = tf.keras.Model(given, hidden)\n"
+        "model.compile('adam', 'mse')\nmodel.fit(tf.zeros((512, 64)), tf.zeros((512, 64)))\n"
+    )
+    [finding] = named(analyse(text), NAME)
+    assert [place.line for place in finding.detail["product"]] == [3, 4]

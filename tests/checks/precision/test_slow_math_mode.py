@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.checks.conftest import Analyse, named
-from tflint_gpu.findings import Severity
+from collections.abc import Callable
+
+from tests.checks.conftest import Analyse, evidence_of, named
+from tflint_gpu.checks.check import Check
+from tflint_gpu.findings import Finding, Severity, Verdict
+from tflint_gpu.trace.evidence import Evidence, Kernels
 
 NAME = "slow-math-mode"
 
@@ -45,3 +49,25 @@ def test_tests_may_repeat_exactly(analyse: Analyse) -> None:
 def test_tf32_off(analyse: Analyse) -> None:
     text = "import tensorflow as tf\ntf.config.experimental.enable_tensor_float_32_execution(False)\n"
     assert [f.location.line for f in named(analyse(text), NAME)] == [2]
+
+
+def test_only_a_gpu_shows_its_price(analyse: Analyse, rule: Callable[[str], Check]) -> None:
+    text = (
+        "import tensorflow as tf\ntf.config.experimental.enable_op_determinism()\n"
+        "tf.config.experimental.enable_tensor_float_32_execution(False)\n"
+    )
+    determinism, tf32 = named(analyse(text), NAME)
+
+    def judged(finding: Finding, evidence: Evidence) -> Verdict | None:
+        judgement = rule(NAME).judge(finding, evidence)
+        return judgement.verdict if judgement else None
+
+    def on_gpu(products: float) -> Evidence:
+        kernels = Kernels(99, 50.0, gemm_share=products)
+        return evidence_of(gpu=True, buckets={"device_compute": 5.0, "host": 5.0}, kernels=kernels)
+
+    assert judged(tf32, evidence_of()) is judged(determinism, evidence_of()) is None
+    assert judged(tf32, on_gpu(0.02)) is Verdict.MINOR
+    assert judged(tf32, on_gpu(0.5)) is Verdict.UNMEASURED
+    # Determinism touches other kernels too.
+    assert judged(determinism, on_gpu(0.02)) is Verdict.UNMEASURED

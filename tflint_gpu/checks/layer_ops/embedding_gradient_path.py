@@ -10,11 +10,12 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.op_time import judge_time
 from tflint_gpu.checks.sizes import size_of
 from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest, placements_of
-from tflint_gpu.findings import Finding, Verdict
+from tflint_gpu.findings import Finding, Location, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.questions import walk
-from tflint_gpu.program.values import Const, Instance, Produced, Tensor, Value
+from tflint_gpu.program.values import Const, Produced, Tensor, Value
 from tflint_gpu.program.views import literal
+from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -119,15 +120,19 @@ class EmbeddingGradientPath(Check):
 
     def _sparse_input(self, program: Program) -> Iterator[Finding]:
         for call in program.calls_to(*INPUTS):
-            if literal(call.argument("sparse")) is True and _feeds_dense(call, program):
+            product = _dense_fed(call, program) if literal(call.argument("sparse")) is True else ()
+            if product:
                 yield self.at(
                     call,
                     "a sparse input to Dense makes the GPU sort indices and multiply entry by entry, without XLA; "
                     "make the batch dense in Dataset.map, or feed ids to Embedding",
+                    product=product,
                 )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the time of the ops that go over the whole table, or of those that the line made."""
+        """Judge by the time of the ops that go over the whole table, else of those that the line asks for."""
+        if "product" in finding.detail:
+            return _judge_product(finding.detail["product"], evidence)
         size = finding.detail.get("table_bytes")
         if not size:
             here = placements_of(finding, evidence) if "table_bytes" not in finding.detail else []
@@ -137,6 +142,16 @@ class EmbeddingGradientPath(Check):
         if measured and not whole:
             return Judgement(Verdict.REFUTED)
         return judge_time(whole, evidence, "whole_table_share", "trace: time of ops over the whole table")
+
+
+def _judge_product(layer: tuple[Location, ...], evidence: Evidence) -> Judgement | None:
+    """Judge the product of a sparse input by the ops of its `layer`; little time on a CPU settles nothing."""
+    ops = [op for op in evidence.placements if op.in_step and any(touches(op.spot, at) for at in layer)]
+    judged = judge_time(ops, evidence, "op_share", "trace: time of the layer's ops")
+    if judged is None or judged.verdict is not Verdict.MINOR or evidence.gpu_busy_share is not None:
+        return judged
+    reason = "short on this CPU; a GPU sorts and copies indices for it in every step"
+    return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)
 
 
 def _rows(table: Call) -> int:
@@ -191,16 +206,17 @@ def _rows_of_variable(table: Tensor) -> int:
     return 0
 
 
-def _feeds_dense(made: Call, program: Program) -> bool:
-    """Say whether a dense layer of a trained model takes the input that `made` makes."""
+def _dense_fed(made: Call, program: Program) -> tuple[Location, ...]:
+    """Return where the dense layer of a trained model stands that takes the input `made`: made, and applied."""
     for call in program.calls_to("keras.layers.Layer.__call__"):
         first = call.args[0] if call.args else None
         if isinstance(first, Tensor) and first.origin is made:
-            return _is_dense(call.receiver) and not isinstance(call.receiver, Instance)
+            layer = call.receiver
+            return (layer.call.location, call.location) if isinstance(layer, Produced) and _is_dense(layer) else ()
     for model in program.models:
         given = model.call.argument("layers", 0) if model.call and model.kind == "sequential" else None
         inside = any(isinstance(part, Tensor) and part.origin is made for part in walk(given))
         if (inside or made in model.layers) and model.trained:
             layers = [layer for layer in model.layers if layer.callee not in INPUTS]
-            return bool(layers) and layers[0].callee == "keras.layers.Dense"
-    return False
+            return (layers[0].location,) if layers and layers[0].callee == "keras.layers.Dense" else ()
+    return ()
