@@ -100,7 +100,7 @@ def fixed(analyse: Analyse, tmp_path: Path) -> Fixed:
             + MODEL
             + FIT,
             DATA
-            + "ds = ds.map(lambda x, y: (x, y), num_parallel_calls=tf.data.AUTOTUNE)"
+            + "ds = ds.map(\n    lambda x, y: (x, y),\n    num_parallel_calls=tf.data.AUTOTUNE,\n)"
             + ".batch(256, drop_remainder=True)\nds = ds.prefetch(1)\n"
             + MODEL
             + FIT,

@@ -21,7 +21,7 @@ from tflint_gpu.trace.evidence import Environment, Evidence, save
 def test_findings_name_their_lines(check: Check) -> None:
     status, out, err = check(*TWO, eager=EAGER, serial=SERIAL)
     assert status == 1
-    assert err == "note: 1 can be fixed with --fix; --diff shows how.\n"
+    assert err == "note: 1 may be fixed with --fix; --diff shows how.\n"
     assert out.splitlines()[0].startswith("eager.py:4:")
     assert any(line.startswith("serial.py:4:") and "TFG101 missing-prefetch" in line for line in out.splitlines())
 

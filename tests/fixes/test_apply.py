@@ -191,6 +191,17 @@ def test_parts_of_a_fix_that_want_the_same_place_are_declined() -> None:
     assert (edits, reason) == ((), "two parts of the fix want the same characters")
 
 
+def test_an_edit_whose_places_are_in_two_files_is_declined() -> None:
+    text = "import tensorflow as tf\nfor i in x:\n    f = g(i)\n    h = g(2)\n"
+    here, there = place_of(text, "h = g(2)"), replace(place_of(text, "x"), path="b.py")
+    fix = Fix("safe", "move it", (Change("hoist", here, (), (there,)),))
+    finding = replace(finding_at(here, **PREFETCH), fix=fix)
+    assert edits_of(finding, lambda _: text.encode(), (2, 15)) == (
+        (),
+        "the places of the fix are in different files",
+    )
+
+
 def test_only_the_files_with_a_culprit_are_taken_apart() -> None:
     files = {f"{letter}.py": TEXT.replace("TEXT", letter) for letter in "bcdefghi"}
     project = Stubborn({"a.py": TEXT, **files})

@@ -172,7 +172,7 @@ def test_settings_say_what_may_be_fixed(
     Path("train.py").write_text(SCRIPT, encoding="utf-8")
     status, _, err = told(capsys, *flags)
     assert status == 1
-    assert ("1 can be fixed with --fix; --diff shows how." in err) is offered
+    assert ("1 may be fixed with --fix; --diff shows how." in err) is offered
     assert told(capsys, *flags, "--diff")[0] == offered
     assert told(capsys, *flags, "--fix")[0] == (not offered)
     assert (Path("train.py").read_text(encoding="utf-8") != SCRIPT) is offered

@@ -41,7 +41,7 @@ def test_a_fix_is_offered_where_there_is_something_to_gain(
     fix = Fix("safe", "append it", (Change("append-method", Location(*call), (("method", "cache"),)),))
     text = text_of(finding("TFG101", call, verdict=verdict, fix=fix), samples)
     assert ("fix: append it (safe, --fix)" in text) is offered
-    assert ("1 can be fixed with --fix; --diff shows how." in text) is offered
+    assert ("1 may be fixed with --fix; --diff shows how." in text) is offered
 
 
 def test_a_fix_that_the_text_leaves_no_place_for_is_not_offered(

@@ -31,6 +31,8 @@ class Document:
 
     def edits(self, change: Change, tensorflow: tuple[int, int]) -> tuple[Edit, ...]:
         """Return the edits that make `change`, in the order of the text; raises `DeclinedError`."""
+        if any(place.path != self.path for place in (change.location, *change.places)):
+            raise DeclinedError("the places of the fix are in different files")
         source, script = self._holding(change.location.cell)
         site = Site(
             script,

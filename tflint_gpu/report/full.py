@@ -111,7 +111,7 @@ def _closing(report: Report) -> str:
     versions = ", ".join(map(str, report.targets or (report.target,)))
     closing = f"{', '.join(found) or 'No findings'} in {files}, for TensorFlow {versions}."
     told = offer(finding for finding in report.findings if finding.fix is None or edits_in(report, finding)[0])
-    return f"{closing} {told}" if told else closing
+    return f"{closing} {told[0].upper()}{told[1:]}" if told else closing
 
 
 def _style(text: str, colour: bool, **how: Any) -> str:

@@ -209,3 +209,13 @@ def test_nothing_is_observed(rule: Callable[[str], Check], traced: TracedFunctio
 def test_a_long_cause_is_cut(rule: Callable[[str], Check]) -> None:
     (found,) = rule(RULE).observe(evidence_of(step_ms=30.0, functions=(_padded(15, "x" * 300),)))
     assert len(found.message) < 200
+
+
+def test_no_place_is_offered_where_another_function_makes_it(analyse: Analyse) -> None:
+    text = SETUP + (
+        "def make():\n    @tf.function\n    def step(x):\n        return model(x)\n\n    return step\n\n"
+        "for x, y in ds:\n    make()(x)\n"
+    )
+    (finding,) = named(analyse(text), RULE)
+    assert finding.fix is None
+    assert "a function that the loop calls makes it" in finding.unfixable

@@ -101,3 +101,26 @@ def test_blocks_that_a_loop_repeats(analyse: Analyse) -> None:
     )
     assert len(named(analyse(text.format(12)), RULE)) == 1
     assert named(analyse(text.format(1)), RULE) == []
+
+
+_TWO = (
+    "import tensorflow as tf\nfrom tensorflow.keras import layers\n"
+    "x = i = layers.Input((2048,))\n"
+    "for _ in range(4):\n    x = layers.Dense(2048)(x)\n"
+    "a = layers.Dense(1)(x)\nb = layers.Dense(2)({})\n"
+    "m = tf.keras.Model(i, {})\nm.compile('adam', 'mse')\nm.fit(tf.zeros((4096, 2048)), tf.zeros((4096, 1)))\n"
+)
+
+
+@pytest.mark.parametrize("outputs", ["[a, b]", "(a, b)", "{'a': a, 'b': b}"])
+def test_every_output_stays_in_float32(analyse: Analyse, outputs: str) -> None:
+    (finding,) = named(analyse(_TWO.format("x", outputs)), RULE)
+    assert finding.fix is not None
+    lines = [change.location.line for change in finding.fix.changes if change.kind == "add-argument"]
+    assert lines == [6, 7]
+
+
+@pytest.mark.parametrize("outputs", ["[a, unknown(b)]", "[a, *rest]", "{'a': a, **rest}", "[a, b + 1]"])
+def test_no_fix_where_an_output_is_not_known(analyse: Analyse, outputs: str) -> None:
+    findings = named(analyse(_TWO.format("x", outputs)), RULE)
+    assert all(finding.fix is None for finding in findings)

@@ -56,6 +56,23 @@ Fixed = Callable[..., str]
             """,
         ),
         case(
+            "the next method has a line of its own",
+            """\
+            ds = (
+                ds.batch(2)  # pairs
+                .repeat()
+            )
+            """,
+            "ds.batch(2)",
+            """\
+            ds = (
+                ds.batch(2)  # pairs
+                .prefetch(tf.data.AUTOTUNE)
+                .repeat()
+            )
+            """,
+        ),
+        case(
             "parenthesis on the last line",
             "ds = (ds\n      .map(f)\n      .batch(32))\n",
             "ds\n      .map(f)\n      .batch(32)",

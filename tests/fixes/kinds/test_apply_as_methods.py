@@ -27,6 +27,12 @@ _HEAD = "import tensorflow as tf\n"
             id="lines",
         ),
         pytest.param(
+            "if d:\n    d = d.apply(\n        «x.both(" + "f" * 60 + ", 2, drop=n[1, 2])»)\n",
+            "if d:\n    d = d.map(\n        " + "f" * 60 + ",\n        calls=tf.data.AUTOTUNE,\n"
+            "    ).batch(2, drop=n[1, 2])\n",
+            id="too long for a line",
+        ),
+        pytest.param(
             "d \\\n    .apply(«both(f, 2)»)\n", "d \\\n    .map(f, calls=tf.data.AUTOTUNE).batch(2)\n", id="lone"
         ),
     ],

@@ -182,6 +182,33 @@ def test_not_moved(text: str, reason: str, edited: Edited) -> None:
             "for i in range(9):\n    if i % 100 == 0:\n        print(\n            'a\\\n    b', i)",
             id="range, a string of two lines",
         ),
+        pytest.param(
+            "‹for _ in range(9):›\n    «print(x)»\n",
+            "for step in range(9):\n    if step % 100 == 0:\n        print(x)\n",
+            id="an index that nobody reads",
+        ),
+        pytest.param(
+            "‹for _i, x in tqdm(enumerate(d, 1), total=9):›\n    «print(x)»\n",
+            "for step, x in tqdm(enumerate(d, 1), total=9):\n    if step % 100 == 0:\n        print(x)\n",
+            id="behind a progress bar",
+        ),
+        pytest.param(
+            "step = 0\n‹for x in d.take(9):›\n    «print(x)»\n",
+            "step = 0\nfor batch_number, x in enumerate(d.take(9)):\n"
+            "    if batch_number % 100 == 0:\n        print(x)\n",
+            id="a loop over a dataset, the name is taken",
+        ),
+        pytest.param(
+            "‹for x, (y, z) in tqdm(  # all\n    d,\n):›\n    «print(x)»\n",
+            "for step, (x, (y, z)) in enumerate(tqdm(  # all\n    d,\n)):\n"
+            "    if step % 100 == 0:\n        print(x)\n",
+            id="pairs",
+        ),
+        pytest.param(
+            "‹for (x, y) in (d):›\n    «print(x)»\n",
+            "for step, (x, y) in (enumerate(d)):\n    if step % 100 == 0:\n        print(x)\n",
+            id="parentheses",
+        ),
     ],
 )
 def test_every_nth_round(text: str, after: str, edited: Edited) -> None:
@@ -191,10 +218,15 @@ def test_every_nth_round(text: str, after: str, edited: Edited) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("‹for x in d:›\n    «print(x)»\n", "the loop counts no rounds; draw from enumerate() first"),
+        ("‹for x in a, b:›\n    «print(x)»\n", "the loop counts no rounds; draw from enumerate() first"),
+        ("‹while True:›\n    «print(x)»\n", "the loop counts no rounds; count them first"),
         (
-            "‹for i, x in enumerate(d, 1):›\n    «print(x)»\n",
-            "the loop counts no rounds; draw from enumerate() first",
+            "‹for i in range(0, 9, 2):›\n    «print(x)»\n",
+            "what the loop draws counts in a way of its own; guard it by hand",
+        ),
+        (
+            "‹for pair in enumerate(d):›\n    «print(pair)»\n",
+            "what the loop draws counts in a way of its own; guard it by hand",
         ),
         (
             "‹for i in range(9):›\n    v = «float(x)»\n",
@@ -205,7 +237,10 @@ def test_every_nth_round(text: str, after: str, edited: Edited) -> None:
             "it does not stand in the loop itself; guard it by hand",
         ),
         ("‹for i in range(9):›\n    a(); «print(x)»\n", _SHARED),
-        ("‹for _ in range(9):›\n    «print(x)»\n", "the loop counts no rounds; draw from enumerate() first"),
+        (
+            "t = _('a')\n‹for _ in range(9):›\n    «print(x)»\n",
+            "_ has another meaning elsewhere; name the loop's index first",
+        ),
         ("‹for i in range(9):›\n    «print(step(x))»\n", _NEEDED),
         ("‹for i in range(9):›\n    «losses.append(x.numpy())»\n", _NEEDED),
     ],

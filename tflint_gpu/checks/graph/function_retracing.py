@@ -56,14 +56,18 @@ class FunctionRetracing(Check):
                     # One trace for the many steps of an epoch is seldom what the GPU waits for most.
                     severity=Severity.INFO if reused else None,
                     related=(Related(loop.location, "this loop makes it again and again"),),
-                    fix=self.change(
-                        "hoist", function.made.location, "make it before the loop", places=(loop.location,)
-                    ),
+                    fix=self._hoisted(function, loop),
                     name=_name_of(function),
                 )
                 continue
             yield from self._arguments(function, program, epoch=function.made in epochs)
             yield from self._shapes(function, program.target)
+
+    def _hoisted(self, function: GraphFunction, loop: Loop) -> Fix | str:
+        made = function.made
+        if (made.qualname, made.location.path) != (loop.qualname, loop.location.path):
+            return "a function that the loop calls makes it; make it once, and hand it over"
+        return self.change("hoist", made.location, "make it before the loop", places=(loop.location,))
 
     def _arguments(self, function: GraphFunction, program: Program, *, epoch: bool) -> Iterator[Finding]:
         if "input_signature" in function.options:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.check import Check
 from tflint_gpu.checks.steps import hides_gpus, loudest
 from tflint_gpu.findings import Finding, Fix, Related, Severity
-from tflint_gpu.program.values import Const, External, Produced, Tensor, Value
+from tflint_gpu.program.values import Const, External, Items, Mapping, Produced, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.program.calls import Call
@@ -55,11 +55,10 @@ class HalfPrecisionUnsafe(Check):
 
     def _outputs(self, program: Program, mixed: Call) -> Iterator[Finding]:
         for model in program.models:
-            last = last_layer(model, program) if model.trained else None
-            if last is None:
-                continue
-            activation = _activation(last)
-            if activation in _OUTPUTS and last.argument("dtype") is None:
+            for last in output_layers(model, program) if model.trained else ():
+                activation = _activation(last)
+                if activation not in _OUTPUTS or last.argument("dtype") is not None:
+                    continue
                 yield self.at(
                     last,
                     f"under mixed_float16 this {activation} output is float16: small probabilities become 0 and "
@@ -104,23 +103,47 @@ class HalfPrecisionUnsafe(Check):
             )
 
 
-def last_layer(model: Model, program: Program) -> Call | None:
-    """Return the layer that gives the result of `model`, also where a loop leaves the number of others open."""
+def output_layers(model: Model, program: Program) -> tuple[Call, ...]:
+    """Return the layers that give the results of `model`; none where one of them is not known."""
+    outputs = model.call.argument("outputs") if model.kind == "functional" and model.call else None
+    several = _elements(outputs)
+    if several is not None:
+        found = [_layer_of(output, model) for output in several]
+        return tuple(layer for layer in found if layer is not None) if all(found) else ()
+    last = _last_layer(model, program)
+    return (last,) if last is not None else ()
+
+
+def _elements(outputs: Value | None) -> tuple[Value, ...] | None:
+    """Return the outputs of a model that are listed, under names or not; one `Unknown` where some are not seen."""
+    if isinstance(outputs, Items):
+        return outputs.items if outputs.complete else (Unknown(),)
+    if isinstance(outputs, Mapping):
+        return tuple(outputs.items.values()) if outputs.other is None else (Unknown(),)
+    return None
+
+
+def _layer_of(output: Value | None, model: Model) -> Call | None:
+    """Return the layer whose call gave `output`, where that is certain once `model` is made."""
+    origin = output.origin if isinstance(output, Tensor) else None
+    if origin is None or model.call is None or not origin.context.certain_since(model.call.context):
+        return None
+    return origin.receiver.call if isinstance(origin.receiver, Produced) else None
+
+
+def _last_layer(model: Model, program: Program) -> Call | None:
+    """Return the layer that gives the only result, also where a loop leaves the number of others open."""
     layers = [call for call in model.layers if not call.callee.endswith((".Input", ".InputLayer"))]
     if model.complete:
         return layers[-1] if layers else None
     if model.call is None:
         return None
-    last: Value | None = None
     if model.kind == "functional":
-        outputs = model.call.argument("outputs")
-        origin = outputs.origin if isinstance(outputs, Tensor) else None
-        if origin is not None and origin.context.certain_since(model.call.context):
-            last = origin.receiver
-    elif model.kind == "sequential":
-        added = [call for call in program.calls_to("keras.Sequential.add") if call.receiver is model]
-        if added and added[-1].args and added[-1].context.certain_since(model.call.context):
-            last = added[-1].args[0]
+        return _layer_of(model.call.argument("outputs"), model)
+    added = [call for call in program.calls_to("keras.Sequential.add") if call.receiver is model]
+    if model.kind != "sequential" or not added or not added[-1].args:
+        return None
+    last = added[-1].args[0] if added[-1].context.certain_since(model.call.context) else None
     return last.call if isinstance(last, Produced) else None
 
 

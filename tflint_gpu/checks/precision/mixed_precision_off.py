@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.precision.half_precision_unsafe import last_layer
+from tflint_gpu.checks.precision.half_precision_unsafe import output_layers
 from tflint_gpu.checks.verdicts import by_experiment
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
@@ -73,15 +73,17 @@ def _policy_set(models: list[Model], program: Program) -> Fix | str:
     starts: list[Location] = []
     outputs: list[Change] = []
     for model in models:
-        made, last = model.call, last_layer(model, program)
-        if made is None or last is None:
+        made, last = model.call, output_layers(model, program)
+        if made is None or not last:
             return "the layer that gives a model's output is not known; it should stay in float32"
         if not model.compiles:
             return "a step of one's own casts its loss by hand"
-        if made.qualname or last.qualname:
+        if made.qualname or any(layer.qualname for layer in last):
             return "a model is built in a function; set the policy where the program starts"
         starts += [call.location for call in (made, *model.layers, *inputs_of(model, program))]
-        outputs.append(Change("add-argument", last.location, (("name", "dtype"), ("value", '"float32"'))))
+        outputs += (
+            Change("add-argument", layer.location, (("name", "dtype"), ("value", '"float32"'))) for layer in last
+        )
     if len({start.path for start in starts}) > 1:
         return "the models are built in several files; set the policy where the program starts"
     first = min(starts, key=lambda start: (start.cell or 0, start.line))

@@ -10,6 +10,8 @@ from tflint_gpu.fixes.places import Splice
 if TYPE_CHECKING:
     from tflint_gpu.fixes.site import Site
 
+#: The next method of a chain, on a line of its own.
+_GOES_ON = re.compile(r"[ \t]*(#[^\r\n]*)?(\r\n|\r|\n)[ \t]*\.")
 _COMMENT_ONLY = re.compile(r"[ \t]*(#[^\r\n]*)?(?=[\r\n]|\Z)")
 
 
@@ -25,6 +27,11 @@ def edit(site: Site) -> list[Splice]:
     argument, imports = site.text("argument")
     text = f".{site.parameters['method']}({argument})"
     end = script.offset(end_line, end_column)
+    if goes_on := _GOES_ON.match(script.text, end):
+        # The chain puts one method on a line from here on.
+        line = script.place(goes_on.end() - 1)[0]
+        behind = goes_on.start(2)
+        return [*imports, Splice(behind, behind, script.newline(end_line) + script.indent(line) + text)]
     func = call.node.func
     if not isinstance(func, libcst.Attribute):
         return [*imports, Splice(end, end, text)]

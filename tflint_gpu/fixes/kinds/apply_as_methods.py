@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.fixes.expressions import argument_ranges, call_at, method_of
 from tflint_gpu.fixes.places import DeclinedError, Splice
-from tflint_gpu.fixes.statements import has_comment
+from tflint_gpu.fixes.statements import has_comment, unit
 
 if TYPE_CHECKING:
     from tflint_gpu.fixes.places import Script
     from tflint_gpu.fixes.site import Site
 
+#: Arguments get lines of their own where the call would be longer.
+LONGEST_LINE = 100
+
 #: An argument in the text: ``name=$given``, ``name=$given|instead`` or ``$given``, with the comma before it.
-_ARGUMENT = re.compile(r"(?P<comma>, )?(?P<name>\w+=)?\$(?P<given>\w+)(\|(?P<instead>[^,)]+))?")
+_ARGUMENT = re.compile(r"(?P<comma>,\s+)?(?P<name>\w+=)?\$(?P<given>\w+)(\|(?P<instead>[^,)]+))?")
 
 
 def edit(site: Site) -> list[Splice]:
@@ -38,7 +41,20 @@ def edit(site: Site) -> list[Splice]:
     taken = {match["given"] for match in _ARGUMENT.finditer(methods)}
     if left := sorted(given.keys() - taken - set(site.parameters.get("gone", "").split(","))):
         raise DeclinedError(f"nothing takes the argument {left[0]}")
-    return [*imports, Splice(start, end, _ARGUMENT.sub(lambda match: _filled(match, given), methods))]
+    line, column = script.place(start)
+    text = _ARGUMENT.sub(lambda match: _filled(match, given), methods)
+    if column + len(text) > LONGEST_LINE:
+        text = _ARGUMENT.sub(lambda match: _filled(match, given), _laid_out(script, line, methods))
+    return [*imports, Splice(start, end, text)]
+
+
+def _laid_out(script: Script, line: int, methods: str) -> str:
+    """Return `methods` with every argument of the first of them on a line of its own."""
+    name, _, rest = methods.partition("(")
+    arguments, _, others = rest.partition(")")
+    close = script.newline(line) + script.indent(line)
+    layout = close + unit(script)
+    return f"{name}({layout}{arguments.replace(', ', f',{layout}')},{close}){others}"
 
 
 def _applies(node: ast.AST, inner: ast.Call) -> bool:
