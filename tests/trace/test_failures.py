@@ -76,6 +76,13 @@ Detected at node gradients/MatMul defined at (most recent call last):
 Matrix size-incompatible: In[0]: [32,10], In[1]: [5,1]
 \t [[{{node gradients/MatMul}}]] [Op:__inference_one_step_9]
 """
+IN_TRACE = """in user code:
+
+    File "train.py", line 49, in step  *
+        return loss.numpy()
+
+    AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
+"""
 
 
 @pytest.mark.parametrize(
@@ -90,6 +97,12 @@ Matrix size-incompatible: In[0]: [32,10], In[1]: [5,1]
             "fails with InvalidArgumentError: Matrix size-incompatible: In[0]: [32,10], In[1]: [5,1]",
         ),
         ("xla", "ValueError", "", "fails with ValueError: "),
+        (
+            "tf-function",
+            "AttributeError",
+            IN_TRACE,
+            "does not compile: AttributeError: 'SymbolicTensor' object has no attribute 'numpy'",
+        ),
     ],
 )
 def test_a_change_that_fails_says_so_shortly(change: str, kind: str, text: str, said: str) -> None:

@@ -228,6 +228,13 @@ def test_samples_a_second_and_memory_are_told_where_they_are_known() -> None:
     assert result.samples_per_second is None
 
 
+def test_what_a_child_can_judge_is_not_tried_again_in_a_run_of_its_own() -> None:
+    no = "the change does not apply to this training"
+    arms = {"": tried(40.0, 40.0), "parallel-read": tried(problem=no), "batch-x2": tried(problem=no)}
+    assert answered("parallel-read", arms)
+    assert not answered("batch-x2", arms)
+
+
 def test_a_compiled_step_names_its_functions() -> None:
     (result,), _ = from_arms({"": tried(40.0, 40.0), "tf-function": tried(4.0, 4.0, spots=[SPOT])})
     assert [spot.line for spot in result.spots] == [9]

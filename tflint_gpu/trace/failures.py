@@ -19,6 +19,8 @@ _AROUND = re.compile(
     r"^(Graph execution error|Detected at node|<stack traces|File \"|Traceback|Exception encountered when calling|"
     r"Arguments received by|\[\[|\{\{|\d+ root error|\(\d+\) \w+: *$|Call arguments|Stack trace|• )"
 )
+#: How errors begin that came up while a function was traced.
+_TRACED = "in user code:"
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 _MEMORY = "the kernel does this where memory runs out: give it smaller data or a smaller model"
 _NOT_IN_XLA = re.compile(r"No registered '(\w+)' OpKernel for XLA")
@@ -117,5 +119,8 @@ def failed(change: str, error: dict[str, Any]) -> str:
 def _short(text: str) -> str:
     """Return the line of an error's text that tells most, cut at a word."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines[:1] == [_TRACED]:
+        # The stack comes first, the error itself last.
+        lines = lines[-1:]
     line = next((line for line in lines if not _AROUND.match(line)), lines[0] if lines else "")
     return textwrap.shorten(line, 120, placeholder=" …")

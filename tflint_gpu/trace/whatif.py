@@ -38,6 +38,9 @@ CHANGES = (
     *MIXED,
 )
 
+#: Changes that a child can judge itself; others may apply to a run that makes its model or its steps anew.
+INSIDE = frozenset({*OF_INPUT, "cached-batch", "workers-4", "run-eagerly-off", "tf-function", "callbacks-off"})
+
 #: How the probe says that a change does not apply; that is no news.
 NOT_HERE = "does not apply"
 
@@ -217,7 +220,7 @@ def answered(change: str, arms: dict[str, dict[str, Any]]) -> bool:
     """Say whether a child that tried changes itself has told what there is to tell of `change`."""
     if change not in arms or not arms[""]["means"]:
         return False
-    return NOT_HERE not in arms[change]["problem"]
+    return change in INSIDE or NOT_HERE not in arms[change]["problem"]
 
 
 def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:

@@ -9,6 +9,7 @@ import inspect
 import sys
 import types
 
+from .arms import NOT_HERE
 from .clock import WARMUP
 from .places import identity
 
@@ -97,7 +98,7 @@ class EagerSteps:
             return SWITCHED
         codes = self._codes()
         if not codes:
-            return LOOSE
+            return LOOSE if self.seen else NOT_HERE
         if not self.compiled:
             self.compiled = [
                 Compiled(self, function, self.candidates[function.__code__].update)
