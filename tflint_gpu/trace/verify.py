@@ -142,6 +142,7 @@ class _Verification:
             return "the run had too few steps"
         if self.first is None:
             self.first = report
+        arm.times.rows = self.first["track"]["batch_size"]
         factor = _rows(report) / _rows(self.first) if _rows(report) and _rows(self.first) else 1.0
         arm.times.times = [ms / factor for ms in times]
         arm.times.means.append(statistics.fmean(arm.times.times))

@@ -43,6 +43,7 @@ def steps() -> EagerSteps:
     config = SimpleNamespace(functions_run_eagerly=lambda: False)
     run = SimpleNamespace(
         places=places,
+        in_other_thread=lambda: False,
         clock=SimpleNamespace(phase=WARMUP),
         tensorflow=SimpleNamespace(config=config, function=Graph),
         trials=SimpleNamespace(refused=lambda problem: problems.append(problem), stepped=lambda _spot: None),

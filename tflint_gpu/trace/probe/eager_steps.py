@@ -64,7 +64,8 @@ class EagerSteps:
 
     def saw(self, kind, spot):
         """Note an eager update of `kind` (``gradient``, ``optimizer``) on the line of `spot`."""
-        if not self.looking:
+        if not self.looking or self.run.in_other_thread():
+            # What replicas do in threads of their own is compiled through their strategy, or not at all.
             return
         frames = self._frames()
         if kind == "gradient":
