@@ -292,7 +292,8 @@ def is_memoised(made: Call) -> bool:
 def epoch_functions(program: Program) -> set[Call]:
     """Return the makings of the graph functions that loop inside: one call of theirs is many steps."""
     found = set()
-    for context in {id(call.context): call.context for call in program.calls}.values():
+    inside = program.calls_within(lambda context: bool(context.region and context.loops))
+    for context in {id(call.context): call.context for call in inside}.values():
         looped = False
         for frame in context:
             if isinstance(frame, Loop):

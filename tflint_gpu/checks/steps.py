@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.architecture import is_symbolic, made_of, near
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import weigh
-from tflint_gpu.findings import Finding, Measure, Verdict
+from tflint_gpu.findings import Finding, Location, Measure, Verdict
 from tflint_gpu.program.context import Activation, Guard, Loop, Region, Scope
 from tflint_gpu.program.questions import constant, is_true, walk
 from tflint_gpu.program.values import (
@@ -59,35 +60,54 @@ def in_training_step(call: Call, program: Program) -> bool:
         return False
     if regions & {"train-step", "loss"}:
         return True
-    tapes = {step.tape for step in program.steps}
-    if any(isinstance(frame, Scope) and frame.kind == "tape" and frame.location in tapes for frame in context):
+    steps = program.once(_steps)
+    if any(
+        isinstance(frame, Scope) and frame.kind == "tape" and frame.location in steps.tapes for frame in context
+    ):
         return True
-    functions = {id(owner) for step in program.steps for owner in _graph_owners(step.apply)}
-    if any(id(owner) in functions for owner in _graph_owners(call)):
+    if any(id(owner) in steps.functions for owner in _graph_owners(call)):
         return True
-    drivers = {id(step.loop) for step in program.steps if step.loop is not None}
-    if any(id(loop) in drivers for loop in context.loops[:1]):
+    if any(id(loop) in steps.drivers for loop in context.loops[:1]):
         return True
     return "model" in regions and not _in_other_graph(call) and _of_trained_model(call, program)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Where the steps of a program are: their tapes; by identity their graph functions and loops around them."""
+
+    tapes: frozenset[Location]
+    functions: frozenset[int]
+    drivers: frozenset[int]
+
+
+def _steps(program: Program) -> _Steps:
+    return _Steps(
+        frozenset(step.tape for step in program.steps),
+        frozenset(id(owner) for step in program.steps for owner in _graph_owners(step.apply)),
+        frozenset(id(step.loop) for step in program.steps if step.loop is not None),
+    )
 
 
 def _of_trained_model(call: Call, program: Program) -> bool:
     """Say whether an op of a forward pass is trained: one that only a model for export is made of is not.
 
-    A project that trains nothing it is known by holds building blocks for one that does.
+    A project that trains nothing it is known by holds building blocks for one that does, and so does what no
+    script of it brings together with what is trained.
     """
-    trained = [model for model in program.models if model.trained]
+    reading = call.context.activations
+    trained = [model for model in program.models if model.trained and _beside(model, call, program)]
+    if any(_prepares_input(frame.function.owner, trained) for frame in reading):
+        return False
     if not program.trains() or not trained:
         return True
     outermost = [frame for frame in call.context if isinstance(frame, Region)][-1]
     if outermost.location == call.location:
         return not is_symbolic(call) or any(made_of(model, call) for model in trained)
-    for applied in program.calls_to("keras.layers.Layer.__call__"):
-        if applied.location == outermost.location and is_symbolic(applied):
+    for applied in program.once(_layers_applied).get(outermost.location, ()):
+        if is_symbolic(applied):
             return any(made_of(model, applied) for model in trained)
     if _built_beside(outermost, call, program, trained) is False:
-        return False
-    if any(_prepares_input(frame.function.owner, trained) for frame in call.context.activations):
         return False
     function = next(
         (frame.function for frame in reversed(tuple(call.context)) if isinstance(frame, Activation)), None
@@ -96,6 +116,21 @@ def _of_trained_model(call: Call, program: Program) -> bool:
     if owner is None or not owner.is_a("keras.Model"):
         return True
     return any(model.instance is not None and model.instance.cls is owner for model in trained)
+
+
+def _layers_applied(program: Program) -> dict[Location, list[Call]]:
+    applied: dict[Location, list[Call]] = {}
+    for call in program.calls_to("keras.layers.Layer.__call__"):
+        applied.setdefault(call.location, []).append(call)
+    return applied
+
+
+def _beside(model: Model, call: Call, program: Program) -> bool:
+    """Say whether one script may have both `model` and what leads to `call`."""
+    made = model.call or (model.instance.call if model.instance else None)
+    reading = call.context.activations
+    begun = reading[-1].function.module if reading else call.module
+    return made is None or program.together(made.module, begun)
 
 
 def _built_beside(region: Region, call: Call, program: Program, trained: list[Model]) -> bool | None:
@@ -143,12 +178,20 @@ def _applied_for_inference(call: Call, program: Program) -> bool:
     if outermost is None or outermost.kind != "model":
         return False
     first = next((frame.function.node for frame in reversed(frames) if isinstance(frame, Activation)), None)
+    places, functions = program.once(_inferences)
+    return outermost.location in places or id(first) in functions
+
+
+def _inferences(program: Program) -> tuple[set[Location], set[int]]:
+    """Return where ``model(x, training=False)`` stands, and the functions (by identity) that lead there."""
+    places: set[Location] = set()
+    functions: set[int] = set()
     for model in program.calls_to("keras.Model.__call__", "keras.layers.Layer.__call__"):
         if "training" in model.kwargs and constant(model.kwargs["training"]) is False:
             around = model.context.activations
-            if model.location == outermost.location or (around and around[-1].function.node is first):
-                return True
-    return False
+            places.add(model.location)
+            functions.update(id(frame.function.node) for frame in around[-1:])
+    return places, functions
 
 
 def _in_other_graph(call: Call) -> bool:
@@ -337,7 +380,8 @@ def compiled(call: Call, program: Program) -> str:
         return "yes"
     if any(isinstance(owner, GraphFunction) for owner in owners):
         return ""
-    words = [compile_.argument("jit_compile") for model in program.models for compile_ in model.compiles]
+    compiles = ((model, compile_) for model in program.models for compile_ in model.compiles)
+    words = [made.argument("jit_compile") for model, made in compiles if _beside(model, call, program)]
     if words and all(is_true(word) for word in words):
         return "yes"
     if program.target.legacy_keras or any(word is not None and constant(word) is not True for word in words):

@@ -140,6 +140,7 @@ def read_group(
     program = Program(target, requirements=requirements)
     modules = {path: _module(path, sources[path]) for path in group}
     program.modules = list(modules.values())
+    program.imports = {path: frozenset(index.neighbours(path, sources[path].text)) for path in group}
     lines = sum(source.text.count("\n") for source in (sources[path] for path in group))
     machine = Machine(program, index, modules, max(WORK_FLOOR, lines * WORK_PER_LINE))
     if target.tensorflow < (2, 0):
@@ -148,7 +149,7 @@ def read_group(
         begun(program)
     try:
         with _deep_stack():
-            concerned = _concerned(program.modules, index)
+            concerned = _concerned(program)
             for module in program.modules:
                 if module.path in concerned and not module.is_test:
                     imports.run_module(machine, module)
@@ -171,10 +172,10 @@ def _holds_framework(module: Module) -> bool:
     return any(name.decode() in text for name in FRAMEWORKS)
 
 
-def _concerned(modules: list[Module], index: ModuleIndex) -> set[str]:
+def _concerned(program: Program) -> set[str]:
     """Return the paths of the modules that use a framework: in their own text, or through what they import."""
-    found = {module.path for module in modules if _holds_framework(module)}
-    others = {m.path: set(index.neighbours(m.path, m.source.text)) for m in modules if m.path not in found}
+    found = {module.path for module in program.modules if _holds_framework(module)}
+    others = {path: imported for path, imported in program.imports.items() if path not in found}
     while True:
         more = {path for path, imported in others.items() if path not in found and imported & found}
         if not more:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tflint_gpu.findings import Location
 from tflint_gpu.program.calls import Call
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tflint_gpu.program.modules import Module
     from tflint_gpu.program.requirements import Requirement
     from tflint_gpu.program.target import Target
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +149,12 @@ class Program:
     requirements: list[Requirement] = field(default_factory=list)
     #: What Python input hands over: the call that draws from it (``fit``, ``from_generator``) and one element.
     elements: list[tuple[Call, Value]] = field(default_factory=list)
+    #: Of each module of the project, by its path, those that it imports.
+    imports: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    _importers: dict[str, frozenset[str]] = field(default_factory=dict)
     _by_callee: dict[str, list[tuple[int, Call]]] | None = None
+    _by_context: list[tuple[Context, list[tuple[int, Call]]]] | None = None
+    _answers: dict[Callable[[Program], Any], Any] = field(default_factory=dict)
 
     def calls_to(self, *callees: str) -> Iterator[Call]:
         """Yield every call of one of `callees` (canonical names), name after name, in the order they were met."""
@@ -160,6 +167,28 @@ class Program:
         found = [entry for callee, entries in self._index.items() if fits(callee) for entry in entries]
         return [call for _, call in sorted(found, key=itemgetter(0))]
 
+    def calls_within(self, fits: Callable[[Context], bool]) -> list[Call]:
+        """Return every call whose context `fits`, in the order they were met; each context is looked at once."""
+        found = [entry for context, entries in self._contexts if fits(context) for entry in entries]
+        return [call for _, call in sorted(found, key=itemgetter(0))]
+
+    def once(self, ask: Callable[[Program], _T]) -> _T:
+        """Return ``ask(self)``, worked out when a rule first asks: for what would be asked of every call anew."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        answer: _T = self._answers[ask]
+        return answer
+
+    @property
+    def _contexts(self) -> list[tuple[Context, list[tuple[int, Call]]]]:
+        if self._by_context is None:
+            index: dict[int, tuple[Context, list[tuple[int, Call]]]] = {}
+            for entry in enumerate(self.calls):
+                context = entry[1].context
+                index.setdefault(id(context), (context, []))[1].append(entry)
+            self._by_context = list(index.values())
+        return self._by_context
+
     @property
     def _index(self) -> dict[str, list[tuple[int, Call]]]:
         if self._by_callee is None:
@@ -168,6 +197,23 @@ class Program:
                 index[entry[1].callee].append(entry)
             self._by_callee = index
         return self._by_callee
+
+    def together(self, first: Module, second: Module) -> bool:
+        """Say whether some module has both: it imports them, or is one and imports the other.
+
+        What one script of a project trains tells nothing of models that no script has beside it.
+        """
+        return not self._having(first.path).isdisjoint(self._having(second.path))
+
+    def _having(self, path: str) -> frozenset[str]:
+        """Return the paths of the modules that import `path`, directly or through others, and its own."""
+        if path not in self._importers:
+            found, new = {path}, {path}
+            while new:
+                new = {importer for importer, imported in self.imports.items() if imported & new} - found
+                found |= new
+            self._importers[path] = frozenset(found)
+        return self._importers[path]
 
     def trains(self) -> bool:
         """Say whether the program trains anything at all."""

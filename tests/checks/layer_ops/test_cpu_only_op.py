@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
@@ -185,3 +187,37 @@ def test_layer_that_a_graph_function_applies_to_input_is_fine(analyse: Analyse) 
         "model.fit(load_somehow().map(augment))\n"
     )
     assert named(analyse(text), NAME) == []
+
+
+DETECTOR = """
+import tensorflow as tf
+from common import normalize
+
+class Detector(tf.keras.Model):
+    def call(self, boxes, scores):
+        return self.proposals(normalize(boxes), scores)
+
+    def proposals(self, boxes, scores):
+        return tf.image.combined_non_max_suppression(boxes, scores, 10, 100)
+"""
+TRAINS_ANOTHER = FITTED + "from common import normalize\nmodel.fit(normalize(x), x, batch_size=256)\n"
+
+
+@pytest.mark.parametrize("script", ["", "import detector\n"])
+def test_training_tells_of_the_models_that_it_is_brought_together_with(analyse: Analyse, script: str) -> None:
+    common = "def normalize(x):\n    return x / 255\n"
+    files = {"common.py": common, "detector.py": DETECTOR, "train.py": script + TRAINS_ANOTHER}
+    found = [finding.location.path for finding in named(analyse(files), NAME)]
+    assert found == ([] if script else ["detector.py"])
+
+
+def test_script_that_has_both_models_tells_too(analyse: Analyse) -> None:
+    trained = HEAD + MODEL + "model.compile('adam', 'mse')\n"
+    files = {
+        "common.py": "def normalize(x):\n    return x / 255\n",
+        "detector.py": DETECTOR,
+        "net.py": trained,
+        "train.py": "from net import model, x\nmodel.fit(x, x, batch_size=256)\n",
+        "export.py": "import detector, net\ndetector.Detector().save('detector')\n",
+    }
+    assert named(analyse(files), NAME) == []

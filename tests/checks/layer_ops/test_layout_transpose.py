@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.checks.conftest import Analyse, evidence_of, finding_at, named
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Verdict
@@ -49,6 +51,39 @@ def test_three_dimensions_on_an_old_tensorflow_are_fine(analyse: Analyse) -> Non
 
 def test_averages_of_a_series_are_no_images(analyse: Analyse) -> None:
     assert found(analyse, f"GlobalAveragePooling1D({FIRST})") == []
+
+
+TURNED = """\
+import tensorflow as tf
+
+class Backbone(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.stem = tf.keras.layers.Conv2D(64, 3)
+
+    def call(self, x):
+        x = self.stem(x)
+        if {test}:
+            x = tf.transpose(x, perm=[0, 2, 3, 1])
+        return x
+
+net = Backbone()
+net.compile("adam", "mse")
+net.fit(tf.zeros([64, 64, 64, 3]), tf.zeros([64, 64, 64, 64]), batch_size=16)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "lines"),
+    [
+        ("unheard.of()", [11]),
+        ("tf.keras.backend.image_data_format() != 'channels_last'", []),
+        ("unheard.of() == 'NCHW'", []),
+    ],
+)
+def test_arm_for_another_layout_is_fine(analyse: Analyse, test: str, lines: list[int]) -> None:
+    findings = named(analyse("import unheard\n" * ("unheard" in test) + TURNED.format(test=test)), NAME)
+    assert [finding.location.line - ("unheard" in test) for finding in findings] == lines
 
 
 def test_judge_by_kernels_that_transpose(rule: Callable[[str], Check]) -> None:

@@ -100,8 +100,8 @@ class PerBatchCallbackWork(Check):
 
     def _callbacks(self, program: Program) -> Iterator[Finding]:
         recorded = not any(program.calls_to("tf.summary.record_if"))
-        for call in program.calls:
-            if "batch-callback" not in call.context.regions or (what := _heavy(call)) is None:
+        for call in program.calls_within(lambda context: "batch-callback" in context.regions):
+            if (what := _heavy(call)) is None:
                 continue
             scalar = call.callee == "tf.summary.scalar"
             if scalar and not recorded:

@@ -53,11 +53,8 @@ class KerasLayerInDataLoader(Check):
     def _all(self, program: Program) -> Iterator[Finding]:
         told: set[Location] = set()
         wrapped = _wrapped(program)
-        loaders: dict[int, Function | None] = {}
-        for call in program.calls:
-            if id(call.context) not in loaders:
-                loaders[id(call.context)] = _loader(call.context, wrapped)
-            loader = loaders[id(call.context)]
+        for call in program.calls_within(lambda context: bool(wrapped) or context.region == "loader"):
+            loader = _loader(call.context, wrapped)
             if loader is None or call.context.debug or call.callee.startswith("builtins."):
                 continue
             if call.callee in _LAYERS:

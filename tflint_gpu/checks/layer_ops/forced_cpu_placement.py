@@ -17,6 +17,7 @@ from tflint_gpu.program.views import produced_by
 
 if TYPE_CHECKING:
     from tflint_gpu.program.calls import Call
+    from tflint_gpu.program.context import Context
     from tflint_gpu.program.values import Value
     from tflint_gpu.program.views import Model, Program, TrainingRun
     from tflint_gpu.trace.evidence import Evidence
@@ -72,7 +73,9 @@ class ForcedCpuPlacement(Check):
     def _ops(self, program: Program) -> Iterator[Finding]:
         heavy = program.calls_where(lambda name: name.startswith(_HEAVY))
         held = [(scope, call) for call in heavy if call.context.region and (scope := _scope_inside(call))]
-        tables = {id(_scope_inside(call)) for call in program.calls if _keeps_table(call)} if held else set()
+        blocks = {id(scope) for scope, _ in held}
+        inside = program.calls_within(lambda context: id(_block_inside(context)) in blocks) if held else []
+        tables = {id(_scope_inside(call)) for call in inside if _keeps_table(call)}
         version = program.target.tensorflow
         for scope, call in held:
             if id(scope) in tables or cpu_only(call.callee, call, version):
@@ -156,8 +159,12 @@ def _is_cpu(device: Value | None) -> bool:
 
 
 def _scope_inside(call: Call) -> Scope | None:
-    """Return the CPU block between `call` and the region it runs in."""
-    for frame in call.context:
+    return _block_inside(call.context)
+
+
+def _block_inside(context: Context) -> Scope | None:
+    """Return the CPU block between a call in `context` and the region it runs in."""
+    for frame in context:
         if isinstance(frame, Region):
             return None
         if isinstance(frame, Scope) and frame.kind == "device":

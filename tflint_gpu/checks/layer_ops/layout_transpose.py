@@ -12,6 +12,7 @@ from tflint_gpu.checks.steps import hides_gpus, in_training_step, loudest, place
 from tflint_gpu.checks.verdicts import weigh
 from tflint_gpu.findings import Finding, Related
 from tflint_gpu.program.calls import Call
+from tflint_gpu.program.questions import walk
 from tflint_gpu.program.values import Const, Items, Produced, Tensor, Value
 from tflint_gpu.program.views import literal
 
@@ -26,6 +27,8 @@ _TRANSPOSES = ("tf.transpose", "keras.ops.transpose", "keras.backend.permute_dim
 
 #: The orders that turn images between channels last and channels first.
 _TURNS = ((0, 3, 1, 2), (0, 2, 3, 1))
+
+_LAYOUTS = ("channels_first", "channels_last", "NCHW", "NHWC")
 
 #: Layers and ops that work on images, by the start of their name.
 _IMAGE_LAYERS = ("Conv", "DepthwiseConv", "SeparableConv", "MaxPool", "AveragePool", "UpSampling", "ZeroPadding")
@@ -70,7 +73,9 @@ class LayoutTranspose(Check):
         for call in program.calls_to(*_TRANSPOSES, "keras.layers.Layer.__call__"):
             order = _order(call.argument("perm", 1) or call.argument("axes", 1) or call.argument("pattern", 1))
             turns = order in _TURNS or _permutes(call)
-            if turns and _among_images(call, program) and in_training_step(call, program):
+            if not turns or any(_asks_layout(guard.test) for guard in call.context.all_guards):
+                continue
+            if _among_images(call, program) and in_training_step(call, program):
                 yield self.at(
                     call,
                     "turning images to another layout copies them whole in every step, and the GPU moves data "
@@ -101,6 +106,11 @@ def _with_channels_first(program: Program) -> Iterator[Call]:
         for call in program.calls_to(f"tf.nn.{name}"):
             if literal(call.argument("data_format")) == "NCHW" and in_training_step(call, program):
                 yield call
+
+
+def _asks_layout(test: Value | None) -> bool:
+    """Say whether a branch depends on the layout: one arm then stands for users who have chosen another."""
+    return any(isinstance(part, Const) and part.value in _LAYOUTS for part in walk(test))
 
 
 def _order(value: Value | None) -> tuple[object, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from types import NoneType
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 from tflint_gpu.checks.architecture import near
 from tflint_gpu.checks.check import Check, Judgement
@@ -19,7 +20,18 @@ from tflint_gpu.checks.steps import (
 )
 from tflint_gpu.findings import Finding, Severity
 from tflint_gpu.program.questions import constant
-from tflint_gpu.program.values import Choice, Instance, Items, Mapping, Operation, Produced, Subscript, Tensor
+from tflint_gpu.program.values import (
+    Choice,
+    Dataset,
+    Instance,
+    Items,
+    Mapping,
+    Operation,
+    Produced,
+    Subscript,
+    Tensor,
+    Unknown,
+)
 from tflint_gpu.program.views import Model
 
 if TYPE_CHECKING:
@@ -56,6 +68,9 @@ SOME = 8
 
 #: Values that a slice may be, or be a part of.
 _COMPOSED = (Tensor, Items, Operation, Choice, Subscript, Mapping)
+
+#: What a loop may go over without that its variable takes a tensor apart.
+_UNDRAWN = (NoneType, Unknown, Items, Mapping, Choice, Dataset)
 
 _RANGES = ("builtins.range", "tf.range", "builtins.enumerate", "builtins.zip")
 
@@ -145,18 +160,25 @@ def _first_of_slice(loop: Loop, tensors: dict[int, list[Tensor]]) -> Call | None
 
     `tensors` are those in arguments of calls, by identity: the calls of a loop are those of the loops around it.
     """
+    if isinstance(loop.iterable, _UNDRAWN):
+        return None
     whole: set[int] = set()
     for call in loop.calls:
         for value in (*call.args, *call.kwargs.values()):
             if not isinstance(value, _COMPOSED) or id(value) in whole:
                 continue
             if id(value) not in tensors:
-                tensors[id(value)] = [part for part in near(value) if isinstance(part, Tensor) and part.parents]
+                tensors[id(value)] = [part for part in near(value) if _is_taken(part)]
             if not any(_is_part_of_tensor(part, loop) for part in tensors[id(value)]):
                 whole.add(id(value))
             elif not _own_layer(call):
                 return call
     return None
+
+
+def _is_taken(part: Value) -> TypeGuard[Tensor]:
+    """Say whether `part` is taken out of other values, and no call's result."""
+    return isinstance(part, Tensor) and part.origin is None and bool(part.parents)
 
 
 def _is_part_of_tensor(part: Tensor, loop: Loop) -> bool:
