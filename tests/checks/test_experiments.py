@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.checks.conftest import evidence_of, finding_at
 from tflint_gpu.checks.catalogue import all_pages
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Location, Verdict
-from tflint_gpu.trace.evidence import CallbackCost, PipelineStage, Spot, WhatIf
+from tflint_gpu.trace.evidence import CallbackCost, Eager, PipelineStage, PythonInput, Spot, WhatIf
 from tflint_gpu.trace.whatif import CHANGES
 
 LINE = 3
@@ -79,13 +80,60 @@ def test_a_gain_confirms_and_its_absence_on_a_gpu_refutes(
     assert judged.impact is None
 
 
-@pytest.mark.parametrize("name", ["missing-prefetch", "map-not-parallel", "serial-file-read", "missing-cache"])
+@pytest.mark.parametrize(
+    "name",
+    ["missing-prefetch", "map-not-parallel", "serial-file-read", "missing-cache", "pydataset-few-workers"],
+)
 def test_no_gain_on_a_cpu_says_nothing_of_the_host_of_a_gpu(rule: Callable[[str], Check], name: str) -> None:
     row = next(row for row in ASKING if row[0] == name)
     check, seen = rule(name), {"pipelines": (stage("Map"), stage("Interleave"), stage("BatchV2"))} | row[2]
     evidence = evidence_of(buckets={"input_wait": 6.0}, what_if=(none(row[1]),), **seen)
     judged = check.judge(finding_at(check, LINE), evidence)
-    assert judged is None or judged.verdict is not Verdict.REFUTED
+    assert judged is not None
+    assert judged.verdict is Verdict.UNMEASURED
+    assert "on this CPU" in judged.reason
+
+
+@pytest.mark.parametrize(
+    ("speedup", "low", "high"), [(0.84, 0.76, 0.93), (0.93, 0.81, 1.07)], ids=["loss", "noise"]
+)
+@pytest.mark.parametrize("gpu", [False, True], ids=["cpu", "gpu"])
+@pytest.mark.parametrize(("name", "change", "seen", "detail"), ASKING)
+def test_a_repair_that_gained_nothing_has_the_last_word(
+    rule: Callable[[str], Check],
+    name: str,
+    change: str,
+    seen: dict[str, object],
+    detail: dict[str, object],
+    gpu: bool,
+    speedup: float,
+    low: float,
+    high: float,
+) -> None:
+    """Whatever else the trace shows: slow input that a free batch spares, ops that Python runs one by one."""
+    check = rule(name)
+    tried = WhatIf(change, 10.0 / speedup, 10.0, speedup, 3, (high - low) / 2, low, high)
+    rest = {
+        "python_input": (PythonInput("PyDataset", "Rows", 8.0, 20, Spot("train.py", LINE)),),
+        "eager": Eager(100.0, 0.8, ((Spot("train.py", LINE), 100.0),)),
+        "kernels": None,
+    } | seen
+    buckets = {"input_wait": 6.0, "device_compute": 4.0}
+    evidence = evidence_of(gpu=gpu, buckets=buckets, what_if=(gain("cached-batch"), tried), **rest)
+    judged = check.judge(finding_at(check, LINE, **detail), evidence)
+    assert judged is not None
+    assert judged.verdict in (Verdict.REFUTED, Verdict.UNMEASURED)
+    assert judged.verdict is Verdict.REFUTED or judged.reason
+    assert judged.impact is None
+
+
+def test_what_is_known_from_one_run_says_so(rule: Callable[[str], Check]) -> None:
+    check = rule("missing-cache")
+    once = replace(gain("cache"), repeats=1)
+    judged = check.judge(finding_at(check, LINE), evidence_of(what_if=(once,)))
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.basis == "what-if: cache, one run"
 
 
 def test_a_pattern_that_the_runtime_repairs_asks_for_nothing(rule: Callable[[str], Check]) -> None:

@@ -71,7 +71,7 @@ def test_python_is_known_by_line_or_name(finding: Finding, source: PythonInput, 
 
 
 def test_noise_of_the_cached_batch_leaves_the_wait_to_decide() -> None:
-    noisy = WhatIf("cached-batch", 9.0, 10.0, 1.1, 3, 0.4, 0.7, 1.5)
+    noisy = WhatIf("cached-batch", 9.0, 10.0, 1.1, 3, 0.6, 0.6, 2.0)
 
     judged = judge_input(evidence_of(buckets={"input_wait": 4.0}, what_if=(noisy,)), 0.5)
 
@@ -80,6 +80,16 @@ def test_noise_of_the_cached_batch_leaves_the_wait_to_decide() -> None:
     assert judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.2)
     assert judged.impact.basis == "trace: wait for input"
+
+
+def test_the_noise_of_the_cached_batch_bounds_what_input_costs() -> None:
+    noisy = WhatIf("cached-batch", 9.5, 10.0, 1.05, 3, 0.1, 0.95, 1.25)
+
+    judged = judge_input(evidence_of(buckets={"input_wait": 8.0}, what_if=(noisy,)), 0.5)
+
+    assert judged is not None
+    assert judged.impact is not None
+    assert judged.impact.step_share == pytest.approx(0.1)
 
 
 def test_no_cause_takes_more_than_its_own_time() -> None:

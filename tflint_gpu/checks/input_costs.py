@@ -8,7 +8,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
-from tflint_gpu.checks.verdicts import by_experiment, share_of_mean_step, share_of_step, weigh
+from tflint_gpu.checks.verdicts import (
+    by_experiment,
+    by_repair,
+    most_saved,
+    share_of_mean_step,
+    share_of_step,
+    weigh,
+)
 from tflint_gpu.findings import Finding, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import touches
 
@@ -17,6 +24,11 @@ if TYPE_CHECKING:
 
 #: Input that takes less than this of a step keeps ahead of any GPU.
 NEGLIGIBLE_MS = 0.5
+
+#: Why a repair that gained nothing on a CPU may gain something beside a GPU; threads of Python may not there.
+SHARED = "the change gained nothing on this CPU, whose cores the step needs too"
+HIDDEN = "the change gained nothing on this CPU: its step hides what the shorter step of a GPU may not"
+LOCKED = f"{SHARED}; Python in several threads takes turns at one lock, beside a GPU as well"
 
 #: Names that the runtime gives to what the code calls a map, once it has rewritten the pipeline.
 SERIAL_MAPS = ("Map", "MapDataset")
@@ -39,7 +51,8 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     Of `measures`, the first in milliseconds is the cause's own time per step. The run with one cached batch
     decides where it was made: input that gains nothing when it is free costs nothing, and a gain beyond what was
     seen of the input comes from elsewhere: one batch has one shape, which needs no new trace. Without that run the
-    wait for input counts, of which no cause takes more than its own time.
+    wait for input counts, of which no cause takes more than its own time; where the run was noisy, at most what
+    its noise leaves.
     """
     if restarted(evidence):
         reason = "the script's one call was repeated, and each repetition began its input anew"
@@ -53,10 +66,11 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     elif whole is not None and cached is not None:
         figures = (Measure("speedup", round(cached.speedup, 3)), *measures)
         share = max(0.0, min(cached.saved_share - compiled_again(evidence), input_bound(evidence))) * part
-        judged = weigh(share, "input_share", "what-if: cached batch", *figures)
+        judged = weigh(share, "input_share", cached.basis, *figures)
     elif waiting is not None:
         own = share_of_step(spent, evidence)
         share = waiting * part if own is None else min(waiting * part, own)
+        share = share if cached is None else min(share, most_saved(cached) * part)
         judged = weigh(share, "input_wait_share", "trace: wait for input", *measures)
     else:
         return None
@@ -77,16 +91,24 @@ def input_bound(evidence: Evidence) -> float:
 
 
 def judge_repair(
-    change: str, evidence: Evidence, *measures: Measure, severity: Severity | None = None
+    change: str,
+    evidence: Evidence,
+    *measures: Measure,
+    severity: Severity | None = None,
+    unsettled: str = SHARED,
 ) -> Judgement | None:
-    """Judge a cause of slow input by the run with its own repair; None where that says nothing of a GPU's host.
+    """Judge a cause of slow input by the run with its own repair (see `by_repair`); None where it was not tried.
 
-    On a CPU step and input share the cores: threads that gain nothing there may gain all of it beside a GPU.
+    On a CPU step and input share the cores: threads that gain nothing there may gain all of it beside a GPU, and
+    `unsettled` says so.
     """
-    judged = by_experiment(evidence.experiment(change), severity)
-    if judged is None or (judged.verdict is Verdict.REFUTED and evidence.environment.device.kind != "gpu"):
+    judged = by_repair(evidence.experiment(change), severity)
+    if judged is None:
         return None
-    return replace(judged, measures=(*judged.measures, *measures))
+    measures = (*judged.measures, *measures)
+    if judged.verdict in (Verdict.CONFIRMED, Verdict.MINOR) or evidence.environment.device.kind == "gpu":
+        return replace(judged, measures=measures)
+    return Judgement(Verdict.UNMEASURED, measures, reason=unsettled)
 
 
 def exposed_input(evidence: Evidence) -> tuple[float, float]:

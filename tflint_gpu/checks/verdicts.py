@@ -38,18 +38,38 @@ def by_experiment(
     """
     if result is None:
         return None
-    figures = (
+    measures = _figures(result)
+    if result.gain:
+        share = result.saved_share
+        return weigh(share, "saved_share", result.basis, *measures, severity=severity, message=message)
+    return Judgement(Verdict.REFUTED, measures) if most_saved(result) < MINOR_SHARE else None
+
+
+def by_repair(result: WhatIf | None, severity: Severity | None = None) -> Judgement | None:
+    """Judge a cause by the run with its own repair, which has the last word; None where there was no such run.
+
+    A repair that was tried and gained nothing measurable leaves the cause unmeasured at best: no other figure
+    confirms it.
+    """
+    judged = by_experiment(result, severity)
+    if judged is not None or result is None:
+        return judged
+    reason = f"the run with the change ({result.change}) gained nothing beyond its noise"
+    return Judgement(Verdict.UNMEASURED, _figures(result), reason=reason)
+
+
+def most_saved(result: WhatIf) -> float:
+    """Return the largest share of the step (0..1) that `result` leaves its change to give back, at 95 %."""
+    return max(0.0, 1.0 - 1.0 / result.high)
+
+
+def _figures(result: WhatIf) -> tuple[Measure, ...]:
+    return (
         Measure("speedup", round(result.speedup, 3)),
         Measure("speedup_low", round(result.low, 3)),
         Measure("speedup_high", round(result.high, 3)),
         Measure("repeats", result.repeats),
     )
-    if result.gain:
-        basis = f"what-if: {result.change.replace('-', ' ')}"
-        return weigh(result.saved_share, "saved_share", basis, *figures, severity=severity, message=message)
-    if result.high <= 1.0 or 1.0 - 1.0 / result.high < MINOR_SHARE:
-        return Judgement(Verdict.REFUTED, figures)
-    return None
 
 
 def share_of_step(milliseconds: float | None, evidence: Evidence) -> float | None:

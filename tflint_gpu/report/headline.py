@@ -109,6 +109,7 @@ def _what_if(evidence: Evidence) -> str:
 
 def _gain(best: WhatIf) -> str:
     words = _CHANGES.get(best.change, f"With {best.change} it runs {{speedup}} × faster")
-    rates = samples_a_second(best)
-    told = f" ({rates} samples/s)" if rates else ""
-    return words.format(speedup=f"{best.speedup:.1f}" if best.speedup >= 1.1 else f"{best.speedup:.2f}") + told
+    rates, runs = samples_a_second(best), "one run" if best.repeats == 1 else ""
+    more = ", ".join(filter(None, (f"{rates} samples/s" if rates else "", runs)))
+    told = words.format(speedup=f"{best.speedup:.1f}" if best.speedup >= 1.1 else f"{best.speedup:.2f}")
+    return f"{told} ({more})" if more else told

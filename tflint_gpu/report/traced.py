@@ -84,7 +84,7 @@ def _what_if(evidence: Evidence) -> list[str]:
             str(result.repeats),
             "" if (busy := evidence.busy_share_with(result)) is None else percent(busy),
             _peaks(result),
-            result.note or _in_words(result),
+            "; ".join(filter(None, (_in_words(result), result.note))),
         ]
         for result in evidence.what_if
     ]

@@ -48,6 +48,11 @@ class WhatIf:
         return self.low > 1.0
 
     @property
+    def basis(self) -> str:
+        """How a report names what is known from this run: ``what-if: cached batch``."""
+        return f"what-if: {self.change.replace('-', ' ')}{', one run' if self.repeats == 1 else ''}"
+
+    @property
     def saved_share(self) -> float:
         """The share of step time that the change gives back, 0 where it is no gain."""
         return max(0.0, 1.0 - 1.0 / self.speedup) if self.gain else 0.0

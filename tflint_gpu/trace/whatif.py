@@ -46,6 +46,9 @@ NOT_HERE = "does not apply"
 
 #: Runs of one change, and of the baseline, at most.
 MOST = 5
+#: How far runs of one program lie apart on a machine with little else to do, as a relative standard deviation, for
+#: where a single run cannot show it.
+APART = 0.1
 #: A half-width beyond this multiple of the speedup says nothing at all.
 WILD = 2.0
 
@@ -116,7 +119,7 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
     """Return the speedup of `changed` over `baseline` with its 95 % interval.
 
     The interval is Student's over the logarithms of the runs' means, with one variance for both arms; with
-    a single run it is that of the means' own errors, and the note says so.
+    a single run it is that of the means' own errors and of runs that lie `APART`, and the note says so.
     """
     note = changed.note
     base, new = statistics.geometric_mean(baseline.means), statistics.geometric_mean(changed.means)
@@ -124,8 +127,8 @@ def compare(baseline: Arm, changed: Arm) -> WhatIf:
         difference, half = noise.logarithms(baseline.means, changed.means)
     else:
         difference = math.log(base / new)
-        half = 1.96 * math.hypot(mean_error(baseline.times), mean_error(changed.times))
-        note = f"{note} A single run: the interval is that of the steps within it.".strip()
+        half = 1.96 * math.hypot(mean_error(baseline.times), mean_error(changed.times), APART, APART)
+        note = f"{note} one run; how far others lie apart is assumed ({APART:.0%})".strip()
     speedup = math.exp(difference)
     half = min(half, 50.0)
     low, high = math.exp(difference - half), math.exp(difference + half)

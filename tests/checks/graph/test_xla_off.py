@@ -63,7 +63,7 @@ def _xla(speedup: float, low: float, high: float) -> WhatIf:
         (_xla(1.5, 1.4, 1.6), Verdict.CONFIRMED),
         (_xla(1.02, 1.01, 1.03), Verdict.MINOR),
         (_xla(0.9, 0.85, 0.95), Verdict.REFUTED),
-        (_xla(1.1, 0.8, 1.4), None),
+        (_xla(1.1, 0.8, 1.4), Verdict.UNMEASURED),
         (None, None),
     ],
     ids=["gain", "small gain", "loss", "noise", "not run"],

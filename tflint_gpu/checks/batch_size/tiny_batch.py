@@ -12,7 +12,7 @@ from tflint_gpu.checks.generators import image_flow, is_python_input
 from tflint_gpu.checks.loops import adapts, drives_environment
 from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.checks.rows import one_row
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
 from tflint_gpu.program.questions import constant
 from tflint_gpu.program.values import (
@@ -129,7 +129,7 @@ class TinyBatch(Check):
         if busy is not None and busy > BUSY:
             return Judgement(Verdict.REFUTED, (Measure("gpu_busy_share", round(busy, 4)),))
         result = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
-        judged = by_experiment(result)
+        judged = by_repair(result)
         if judged is None or result is None:
             return None
         if judged.verdict is Verdict.CONFIRMED and result.speedup >= WORTHWHILE:
@@ -138,7 +138,8 @@ class TinyBatch(Check):
         if evidence.environment.device.kind != "gpu":
             reason = "larger batches gain little on this CPU, and may still fill a GPU better"
             return Judgement(Verdict.UNMEASURED, judged.measures, reason=reason)
-        return judged if judged.verdict is Verdict.REFUTED else Judgement(Verdict.MINOR, judged.measures)
+        gained = judged.verdict in (Verdict.CONFIRMED, Verdict.MINOR)
+        return Judgement(Verdict.MINOR, judged.measures) if gained else judged
 
 
 def _batch_of(run: TrainingRun) -> _Batch | None:

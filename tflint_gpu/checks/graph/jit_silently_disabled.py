@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Related, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.values import Const
@@ -60,7 +60,7 @@ class JitSilentlyDisabled(Check):
         """Judge by the run with XLA on; a step that was compiled anyway refutes the finding."""
         if evidence.facts.get("jit") is True:
             return Judgement(Verdict.REFUTED)
-        return by_experiment(evidence.experiment("xla"))
+        return by_repair(evidence.experiment("xla"))
 
 
 def asks_for_jit(compiled: Call) -> bool:

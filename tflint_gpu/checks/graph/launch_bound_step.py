@@ -11,7 +11,7 @@ from tflint_gpu.checks.verdicts import MINOR_SHARE, place_of, without_overhead
 from tflint_gpu.findings import Finding, Impact, Measure, Severity, Verdict
 
 if TYPE_CHECKING:
-    from tflint_gpu.trace.evidence import Evidence, Kernels
+    from tflint_gpu.trace.evidence import Evidence, Kernels, WhatIf
 
 #: XProf's lines for the share of the step that launching takes: moderate and high.
 HIGH_SHARE = 0.15
@@ -67,23 +67,20 @@ def _starved(busy: float, input_wait: float, kernels: Kernels | None) -> bool:
     )
 
 
-def _best(evidence: Evidence) -> tuple[str, float] | None:
-    gains = {
-        name: result.saved_share for name in _REMEDIES if (result := evidence.experiment(name)) and result.gain
-    }
-    best = max(gains, key=lambda name: gains[name], default=None)
-    return (best, gains[best]) if best else None
+def _best(evidence: Evidence) -> WhatIf | None:
+    gains = [result for name in _REMEDIES if (result := evidence.experiment(name)) and result.gain]
+    return max(gains, key=lambda result: result.saved_share, default=None)
 
 
 def _advice(evidence: Evidence) -> str:
     best = _best(evidence)
     if best is None:
         return "a larger batch, XLA or steps_per_execution put more work behind each launch"
-    return f"{_REMEDIES[best[0]]} saves {best[1]:.0%} of the step here"
+    return f"{_REMEDIES[best.change]} saves {best.saved_share:.0%} of the step here"
 
 
 def _impact(share: float, evidence: Evidence) -> Impact:
     best = _best(evidence)
     if best is None:
         return Impact(round(share, 4), "trace: launch")
-    return Impact(round(best[1], 4), f"what-if: {best[0].replace('-', ' ')}")
+    return Impact(round(best.saved_share, 4), best.basis)

@@ -9,7 +9,7 @@ from tflint_gpu.checks.blockers import blockers_inside, blockers_under_keras
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import judge_eager
 from tflint_gpu.checks.pipelines import all_stages
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Fix, Severity
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.questions import constant
@@ -115,7 +115,7 @@ class RunEagerlyEnabled(Check):
         """Judge by the run without the switch, else by the ops that Python ran one by one; not so tf.data's."""
         if finding.detail.get("kind") != "step":
             return None
-        return by_experiment(evidence.experiment("run-eagerly-off")) or judge_eager(evidence)
+        return by_repair(evidence.experiment("run-eagerly-off")) or judge_eager(evidence)
 
 
 def _why_kept(call: Call, value: Const | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.calls import Call
@@ -78,7 +78,7 @@ class StepsPerExecutionUnset(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the run with eight steps for each call."""
-        return by_experiment(evidence.experiment("steps-per-execution-8"), severity=Severity.WARNING)
+        return by_repair(evidence.experiment("steps-per-execution-8"), severity=Severity.WARNING)
 
 
 def _is_small(model: Model) -> bool:

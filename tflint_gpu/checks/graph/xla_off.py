@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.graph.jit_silently_disabled import WITHOUT_JIT
 from tflint_gpu.checks.shapes import varying_lengths
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Fix, Severity, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.context import Region
@@ -130,7 +130,7 @@ class XlaOff(Check):
             lacking = failed.rpartition(": ")[2]
             message = f"XLA cannot compile this step ({lacking}): leave it as it is."
             return Judgement(Verdict.REFUTED, message=message)
-        return by_experiment(evidence.experiment("xla"))
+        return by_repair(evidence.experiment("xla"))
 
 
 def better_without(model: object) -> bool:

@@ -47,7 +47,7 @@ class InputBoundStep(Check):
         unsettled = (cached is not None and not cached.gain) or spared or keeps_ahead(evidence)
         if cached is not None and gained > 0.0:
             measures.append(Measure("cached_batch_speedup", round(cached.speedup, 3)))
-            impact = Impact(round(gained, 4), "what-if: cached batch")
+            impact = Impact(round(gained, 4), cached.basis)
         yield self.at(
             place,
             _message(share, evidence),

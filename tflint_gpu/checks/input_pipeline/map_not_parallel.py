@@ -9,7 +9,9 @@ from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.input_costs import (
     ALL_MAPS,
     FUSED_MAPS,
+    LOCKED,
     PARALLEL_MAPS,
+    SHARED,
     judge_input,
     judge_repair,
     part_of,
@@ -116,7 +118,8 @@ class MapNotParallel(Check):
         spent = Measure("map_time", round(sum(stage.self_ms for stage in stages), 3), "ms")
         if all(stage.op in parallel for stage in stages):
             return Judgement(Verdict.MASKED, (spent,))
-        tried = judge_repair("parallel-map", evidence, spent)
+        unsettled = LOCKED if finding.detail.get("reason") == "python" else SHARED
+        tried = judge_repair("parallel-map", evidence, spent, unsettled=unsettled)
         if tried is not None:
             return tried
         part = part_of(stages, evidence)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.input_costs import ALL_MAPS, judge_input, judge_repair, part_of, stages_of
+from tflint_gpu.checks.input_costs import ALL_MAPS, HIDDEN, judge_input, judge_repair, part_of, stages_of
 from tflint_gpu.checks.map_functions import PYTHON_WRAPPERS, is_random, stateful_cause
 from tflint_gpu.checks.pipelines import training_pipelines
 from tflint_gpu.findings import Finding, Related, Severity
@@ -67,7 +67,7 @@ class MissingCache(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the run with a cache, else by this map's part of what input costs."""
-        judged = judge_repair("cache", evidence, severity=Severity.WARNING)
+        judged = judge_repair("cache", evidence, severity=Severity.WARNING, unsettled=HIDDEN)
         if judged is not None:
             return judged
         part = part_of(stages_of(finding, evidence, ALL_MAPS), evidence)

@@ -15,7 +15,7 @@ from tflint_gpu.checks.generators import (
     image_flow,
     is_pydataset,
 )
-from tflint_gpu.checks.input_costs import judge_python, judge_repair
+from tflint_gpu.checks.input_costs import LOCKED, judge_python, judge_repair
 from tflint_gpu.findings import Finding, Fix, Location, Related, Severity
 from tflint_gpu.program.questions import options_of
 from tflint_gpu.program.values import Const, Dataset, Function, Instance, Items, Mapping, Produced, Unknown
@@ -170,7 +170,8 @@ class PydatasetFewWorkers(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """More workers decide where they were tried, else the time of ``__getitem__`` and what all input costs."""
-        return judge_repair("workers-4", evidence) or judge_python(finding, evidence, "PyDataset", "generator")
+        tried = judge_repair("workers-4", evidence, unsettled=LOCKED)
+        return tried or judge_python(finding, evidence, "PyDataset", "generator")
 
 
 def _number(value: Value | None) -> int | None:

@@ -123,7 +123,7 @@ def _gain(evidence: Evidence) -> Impact | None:
     larger = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
     if larger is None or not larger.gain:
         return None
-    return Impact(round(larger.saved_share, 4), f"what-if: {larger.change.replace('-', ' ')}")
+    return Impact(round(larger.saved_share, 4), larger.basis)
 
 
 def _weights(model: Model, program: Program, most_layers: int) -> int | None:

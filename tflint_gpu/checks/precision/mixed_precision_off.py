@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.precision.half_precision_unsafe import output_layers
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.questions import constant
@@ -57,7 +57,7 @@ class MixedPrecisionOff(Check):
         if evidence.facts.get("mixed_precision") in (True, "mixed_float16", "mixed_bfloat16"):
             return Judgement(Verdict.REFUTED)
         for change in ("mixed-bfloat16", "mixed-float16", "mixed-precision"):
-            if (judged := by_experiment(evidence.experiment(change), severity=Severity.WARNING)) is not None:
+            if (judged := by_repair(evidence.experiment(change), severity=Severity.WARNING)) is not None:
                 return judged
         products = evidence.kernels.gemm_share if evidence.kernels else None
         if evidence.gpu_busy_share is None or products is None:
