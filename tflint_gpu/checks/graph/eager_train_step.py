@@ -18,7 +18,7 @@ from tflint_gpu.checks.loops import (
     simulates,
     span,
 )
-from tflint_gpu.checks.verdicts import by_experiment
+from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Fix, Related, Severity, Verdict
 from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.questions import is_true
@@ -102,7 +102,7 @@ class EagerTrainStep(Check):
             return Judgement(Verdict.NOT_EXERCISED)
         tried = evidence.experiment("tf-function")
         mine = tried is not None and any(_is_of(finding, spot) for spot in tried.spots)
-        return (by_experiment(tried) if mine else None) or judge_eager(evidence)
+        return (by_repair(tried) if mine else None) or judge_eager(evidence)
 
 
 def _is_of(finding: Finding, spot: Spot) -> bool:
