@@ -124,3 +124,18 @@ def test_every_output_stays_in_float32(analyse: Analyse, outputs: str) -> None:
 def test_no_fix_where_an_output_is_not_known(analyse: Analyse, outputs: str) -> None:
     findings = named(analyse(_TWO.format("x", outputs)), RULE)
     assert all(finding.fix is None for finding in findings)
+
+
+def test_widths_that_a_loop_gives_count_by_the_least(analyse: Analyse) -> None:
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras import layers\n"
+        "i = layers.Input((64, 64, 3))\nx = i\n"
+        "for width in {}:\n"
+        "    x = layers.Conv2D(width, 3, padding='same')(x)\n    x = layers.MaxPooling2D(2)(x)\n"
+        "x = layers.GlobalAveragePooling2D()(x)\n"
+        "m = tf.keras.Model(i, layers.Dense(1)(x))\nm.compile('adam', 'mse')\n"
+        "m.fit(tf.zeros((4096, 64, 64, 3)), tf.zeros((4096, 1)))\n"
+    )
+    assert len(named(analyse(text.format("(64, 128, 256)")), RULE)) == 1
+    assert named(analyse(text.format("(16, 32, 64)")), RULE) == []
+    assert named(analyse(text.format("(64, 128)")), RULE) == []

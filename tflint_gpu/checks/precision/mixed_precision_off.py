@@ -12,8 +12,8 @@ from tflint_gpu.checks.precision.half_precision_unsafe import output_layers
 from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
-from tflint_gpu.program.questions import constant
-from tflint_gpu.program.values import Const, External, Value
+from tflint_gpu.program.questions import constant, options_of
+from tflint_gpu.program.values import External, Value
 
 if TYPE_CHECKING:
     from tflint_gpu.findings import Location
@@ -134,5 +134,7 @@ def _times(layer: Call, model: Model) -> int:
 
 
 def _width(layer: Call, name: str, position: int = 0) -> int:
-    value = layer.argument(name, position)
-    return value.value if isinstance(value, Const) and isinstance(value.value, int) else 0
+    """Return the literal width of `layer`, the least of several; 0 where one is not known."""
+    widths = [constant(option) for option in options_of(layer.argument(name, position))]
+    known = [width for width in widths if isinstance(width, int)]
+    return min(known) if known and len(known) == len(widths) else 0
