@@ -211,6 +211,14 @@ def test_old_files_group_events_and_the_device_gives_the_step(tmp_path: Path):
     assert buckets(found.steps[0]) == {"device_compute": 220, "input_wait": 100, "launch": 80}
 
 
+def test_a_copy_of_no_length_takes_no_time(tmp_path: Path):
+    """TensorFlow's own analysis lets it last until the next event of the device ends."""
+    waits = {"tf_Compute": [at("IteratorGetNext/_1:_Send", 0, 300, group_id=0)]}
+    work = [at("MemcpyH2D", 0, 0, group_id=0), at("gemm", 200, 50, group_id=0)]
+    found = read(tmp_path, host(waits), gpu({"Stream #1": work, "Steps": [at("0", 0, 1000, group_id=0)]}))
+    assert buckets(found.steps[0]) == {"device_compute": 50, "input_wait": 250, "unknown": 700}
+
+
 def test_the_step_of_the_host_counts_where_it_includes_the_device(tmp_path: Path):
     found = read(
         tmp_path,
