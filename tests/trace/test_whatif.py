@@ -243,6 +243,11 @@ def test_what_a_child_can_judge_is_not_tried_again_in_a_run_of_its_own() -> None
     assert not answered("batch-x2", arms)
 
 
+def test_the_largest_batches_are_an_extra_that_nobody_misses() -> None:
+    _, notes = from_arms({"": tried(40.0), "batch-x4": tried(), "batch-x8": tried()})
+    assert notes == ("what-if batch-x4: not tried, the budget was spent",)
+
+
 def test_a_compiled_step_names_its_functions() -> None:
     (result,), _ = from_arms({"": tried(40.0, 40.0), "tf-function": tried(4.0, 4.0, spots=[SPOT])})
     assert [spot.line for spot in result.spots] == [9]

@@ -20,6 +20,9 @@ from tflint_gpu.trace.probe.recipes import CHANGES as OF_INPUT
 #: Changes of precision, by the least compute capability of a GPU that gains from them.
 MIXED = {"mixed-bfloat16": 8, "mixed-float16": 7}
 
+#: Batches that are tried where time is left, as long as the smaller ones still gain.
+LARGEST = ("batch-x8", "batch-x16")
+
 #: Every change that can be tried, in the order of trying.
 CHANGES = (
     "cached-batch",
@@ -27,8 +30,7 @@ CHANGES = (
     "workers-4",
     "batch-x2",
     "batch-x4",
-    "batch-x8",
-    "batch-x16",
+    *LARGEST,
     "run-eagerly-off",
     "tf-function",
     "callbacks-off",
@@ -249,7 +251,7 @@ def from_arms(arms: dict[str, dict[str, Any]]) -> tuple[tuple[WhatIf, ...], tupl
                 notes.append(_unsteady(result))
             else:
                 results.append(result)
-        else:
+        elif change not in LARGEST:
             notes.append(f"what-if {change}: not tried, the budget was spent")
     return tuple(results), tuple(notes)
 

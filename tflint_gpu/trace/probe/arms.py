@@ -1,5 +1,7 @@
 """The arms of what-if runs, one change each, and which larger batches are worth trying."""
 
+import statistics
+
 from .experiments import Experiment
 
 #: Why most changes of the list are not tried.
@@ -60,8 +62,8 @@ def unfit(arm, arms, room):
 def grows(arm, arms):
     """Say whether the batches of `arm` gave more samples a second than those half as large."""
     halves = [each for each in arms if each.factor_asked > 1 and each.factor_asked * 2 == arm.factor_asked]
-    known = [half.means[0] for half in halves if half.means and arm.means]
-    return all(ms > arm.means[0] * WORTHWHILE for ms in known)
+    known = [statistics.mean(half.means) for half in halves if half.means and arm.means]
+    return all(ms > statistics.mean(arm.means) * WORTHWHILE for ms in known)
 
 
 def need(factor, smaller, baseline, on_gpu):

@@ -26,6 +26,8 @@ SKIP, MOST, LEAST = 5, 20, 3
 #: Seconds after which a block makes do with fewer steps, and turns that every arm gets: at most, and at least
 #: before what is clear by then is left alone.
 SECONDS, ROUNDS, ENOUGH = 4.0, 6, 3
+#: Batches that are tried in turn with everything else, as multiples of the script's own.
+USUAL = 4
 #: Changes that belong to one kind of step only and go through the arguments of fit.
 OF_FIT = ("cached-batch", "callbacks-off", "workers-4")
 
@@ -88,8 +90,14 @@ class Trials:
         return self.began is not None
 
     def _turns(self):
-        """Yield the arms in turns, the baseline in each; what is clear after a few turns gets no more."""
-        baseline, changed = self.arms[0], self.arms[1:]
+        """Yield the arms in turns; the largest batches come last, for the time that the others leave."""
+        changed = self.arms[1:]
+        yield from self._turns_of([arm for arm in changed if arm.factor_asked <= USUAL])
+        yield from self._turns_of([arm for arm in changed if arm.factor_asked > USUAL])
+
+    def _turns_of(self, changed):
+        """Yield `changed` in turns, the baseline in each; what is clear after a few turns gets no more."""
+        baseline = self.arms[0]
         for turn in range(ROUNDS):
             if turn >= ENOUGH:
                 changed = [arm for arm in changed if not noise.is_settled(baseline.means, arm.means)]
