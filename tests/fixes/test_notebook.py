@@ -56,6 +56,12 @@ def test_the_last_line_has_no_line_end() -> None:
     assert after == notebook(IMPORT, ["ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)"])
 
 
+def test_a_cell_keeps_its_line_ends() -> None:
+    cell = ["ds = (\r\n", "    ds\r\n", "    .batch(2)\r\n", ")"]
+    after = fixed(notebook(IMPORT, cell), in_cell("".join(cell), "ds\n    .batch(2)", 3, **PREFETCH))
+    assert after == notebook(IMPORT, [*cell[:3], "    .prefetch(tf.data.AUTOTUNE)\r\n", ")"])
+
+
 def test_a_source_that_is_one_string_stays_one() -> None:
     source = "import tensorflow as tf\nds = ds.map(f)"
     after = fixed(notebook(source), in_cell(source, "ds.map(f)", 2, **PARALLEL))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.trace.test_whatif import SPOT, report
+from tflint_gpu.report.traced import outcome
 from tflint_gpu.trace import verify as verifying
 from tflint_gpu.trace.evidence import Spot, VerifiedFix
 from tflint_gpu.trace.launcher import Outcome
@@ -87,6 +88,14 @@ def test_the_child_is_served_the_fixed_text_and_the_file_stays(tried: Tried, tmp
     served = [each["replaced"] for each in launches if each["replaced"]]
     assert served == [{str(tmp_path / "train.py"): AFTER}] * 3
     assert (tmp_path / "train.py").read_bytes() == BEFORE
+
+
+def test_processes_that_saw_the_old_text_are_told(tried: Tried) -> None:
+    found, _ = tried(steady(40.0), ({**one, "bypassed": True} for one in steady(10.0)))
+    assert found.helpful
+    assert found.note == verifying.BYPASSED
+    assert outcome(found).endswith(f"; {verifying.BYPASSED}")
+    assert tried(steady(40.0), steady(10.0))[0].note == ""
 
 
 def test_no_gain_beyond_the_noise_is_not_helpful(tried: Tried) -> None:

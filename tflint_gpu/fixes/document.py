@@ -7,7 +7,7 @@ import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tflint_gpu.findings import Change, Edit, Location
 from tflint_gpu.fixes.kinds import load_kind
@@ -75,7 +75,10 @@ class Document:
         for edit in edits:
             cells[edit.location.cell or 1].append(edit)
         for number, its in cells.items():
-            new = _spliced(cell_text(text, number), its)
+            old = cell_text(text, number)
+            if "\r\n" in old:
+                its = [replace(edit, text=edit.text.replace("\n", "\r\n")) for edit in its]
+            new = _spliced(old, its)
             text = replace_cell(text, number, new)
             json.loads(text)
             if cell_text(text, number) != new:

@@ -124,7 +124,8 @@ def outcome(fix: VerifiedFix) -> str:
     else:
         told = "not helpful: no gain beyond the noise"
     wrong = fix.safety == "safe" and fix.losses is not None and not fix.losses.agree
-    return f"{'do not make it, it is not safe here: ' if wrong else f'{told}; '}{_on_losses(fix.losses)}"
+    losses = f"{'do not make it, it is not safe here: ' if wrong else f'{told}; '}{_on_losses(fix.losses)}"
+    return f"{losses}; {fix.note}" if fix.note else losses
 
 
 def _on_losses(losses: Losses | None) -> str:

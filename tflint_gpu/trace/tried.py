@@ -78,6 +78,8 @@ class Losses:
 class VerifiedFix:
     """The fixes of one rule, tried on a copy of the program: `result` has the times, None where `note` says why.
 
+    Beside a result, `note` says what of the program the fixes did not reach.
+
     `spots` are the places that were fixed. `losses` is None where no step handed out a loss.
     """
 

@@ -35,6 +35,8 @@ LONGEST_EPOCH = 300
 #: Seconds after which a phase of a run makes do with fewer steps.
 PATIENCE = 30.0
 SEED = 20180
+#: What is said of a program whose files other processes read too.
+BYPASSED = "Python processes that the script starts ran the files as they are"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class _Arm:
     times: whatif.Arm
     losses: list[list[dict[str, Any]]] = field(default_factory=list)
     problem: str = ""
+    #: Whether the program has started another Python, which read the files as they are.
+    bypassed: bool = False
 
 
 def past_first_epoch(job: TraceJob, epoch_steps: float | None) -> TraceJob | None:
@@ -147,6 +151,7 @@ class _Verification:
         arm.times.times = [ms / factor for ms in times]
         arm.times.means.append(statistics.fmean(arm.times.times))
         arm.losses.append(report["losses"])
+        arm.bypassed = arm.bypassed or bool(report.get("bypassed"))
         return ""
 
     def _served(self, trial: Trial) -> dict[str, Any]:
@@ -189,7 +194,7 @@ def _verdict(plain: _Arm, arm: _Arm) -> VerifiedFix:
         return replace(
             verified, losses=losses, note="the runs were too unsteady to tell; a larger --budget allows more"
         )
-    return replace(verified, result=result, losses=losses)
+    return replace(verified, result=result, losses=losses, note=BYPASSED if arm.bypassed else "")
 
 
 def compare_losses(

@@ -72,10 +72,22 @@ Fixed = Callable[..., str]
             + "    ),\n    num_parallel_calls=tf.data.AUTOTUNE,\n)\n",
         ),
         case(
+            "two arguments on the last line",
+            "ds = ds.map(\n    f, deterministic=True)\n",
+            "ds.map(\n    f, deterministic=True)",
+            "ds = ds.map(\n    f, deterministic=True, num_parallel_calls=tf.data.AUTOTUNE)\n",
+        ),
+        case(
+            "hanging arguments, trailing comma",
+            "ds = ds.map(f,\n            deterministic=True,)\n",
+            "ds.map(f,\n            deterministic=True,)",
+            "ds = ds.map(f,\n            deterministic=True,\n            num_parallel_calls=tf.data.AUTOTUNE,)\n",
+        ),
+        case(
             "hanging arguments",
             "ds = ds.map(f,\n            deterministic=True)\n",
             "ds.map(f,\n            deterministic=True)",
-            "ds = ds.map(f,\n            deterministic=True, num_parallel_calls=tf.data.AUTOTUNE)\n",
+            "ds = ds.map(f,\n            deterministic=True,\n            num_parallel_calls=tf.data.AUTOTUNE)\n",
         ),
         case(
             "no argument",

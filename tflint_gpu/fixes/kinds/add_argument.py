@@ -72,6 +72,10 @@ def _new_argument(site: Site, call: Found[libcst.Call], text: str) -> list[Splic
         behind = end + len(call.code(last.comma.whitespace_before)) + 1
     rest = _REST_OF_LINE.match(script.text, end)
     own_line = not script.lines[start_line - 1][:start_column].strip()
+    if own_line and close_line == end_line and _one_a_line(site, call):
+        blanks = script.lines[start_line - 1][:start_column]
+        layout = script.newline(start_line) + blanks
+        return [Splice(behind, behind, f"{'' if comma else ','}{layout}{text}{',' if comma else ''}")]
     if not (own_line and close_line > end_line and rest and behind <= rest.end()):
         return [Splice(behind, behind, f" {text},") if comma else Splice(end, end, f", {text}")]
     layout = script.newline(end_line) + script.indent(start_line)
@@ -80,3 +84,9 @@ def _new_argument(site: Site, call: Found[libcst.Call], text: str) -> list[Splic
     if rest.end() == end:
         return [Splice(end, end, f",{layout}{text}")]
     return [Splice(end, end, ","), Splice(rest.end(), rest.end(), layout + text)]
+
+
+def _one_a_line(site: Site, call: Found[libcst.Call]) -> bool:
+    """Say whether all arguments but the first, of two or more, begin a line."""
+    begins = [call.span(arg)[0] for arg in call.node.args[1:]]
+    return bool(begins) and not any(site.script.lines[line - 1][:column].strip() for line, column in begins)

@@ -43,6 +43,7 @@ def report(run, status):
         "eager": run.eager.report(),
         "chains": chains(run, track),
         "losses": run.losses.report(),
+        "bypassed": run.replaced.bypassed,
         "placements": [],
         "notes": [],
     }

@@ -74,7 +74,9 @@ class Run:
         if "seed" in self.job:
             seeds.seed_python(self.job["seed"])
             actions["numpy"] = lambda numpy: seeds.seed_numpy(numpy, self.job["seed"])
-        ImportWatch({**actions, "matplotlib.figure": self.mutes.install_matplotlib})
+        actions["matplotlib.figure"] = self.mutes.install_matplotlib
+        actions.update(self.replaced.actions())
+        ImportWatch(actions)
         self.mutes.watch_files()
 
     def _tensorflow(self, tf):
