@@ -40,6 +40,14 @@ def test_writing_keeps_a_link(tmp_path: Path) -> None:
     assert real.read_text() == FIXED
 
 
+def test_writing_keeps_all_names_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(TEXT)
+    (tmp_path / "b.py").hardlink_to(tmp_path / "a.py")
+    written(tmp_path)
+    assert (tmp_path / "b.py").read_text() == FIXED
+    assert (tmp_path / "a.py").samefile(tmp_path / "b.py")
+
+
 def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(TEXT + "# mine\n")
     with pytest.raises(UserError, match=r"a\.py: changed while it was being fixed; run again"):

@@ -48,6 +48,9 @@ def _check(target: Path, change: Changed) -> None:
 
 def _write(target: Path, content: bytes) -> None:
     kept = target.stat()
+    if kept.st_nlink > 1:
+        _overwrite(target, content)
+        return
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     draft = Path(name)
     try:
@@ -58,6 +61,16 @@ def _write(target: Path, content: bytes) -> None:
         draft.replace(target)
     except BaseException:
         draft.unlink(missing_ok=True)
+        raise
+
+
+def _overwrite(target: Path, content: bytes) -> None:
+    """Write into the file itself, whose other names (hard links) would keep the old text if it were replaced."""
+    before = target.read_bytes()
+    try:
+        target.write_bytes(content)
+    except BaseException:
+        target.write_bytes(before)
         raise
 
 

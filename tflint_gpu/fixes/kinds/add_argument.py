@@ -73,9 +73,8 @@ def _new_argument(site: Site, call: Found[libcst.Call], text: str) -> list[Splic
     rest = _REST_OF_LINE.match(script.text, end)
     own_line = not script.lines[start_line - 1][:start_column].strip()
     if own_line and close_line == end_line and _one_a_line(site, call):
-        blanks = script.lines[start_line - 1][:start_column]
-        layout = script.newline(start_line) + blanks
-        return [Splice(behind, behind, f"{'' if comma else ','}{layout}{text}{',' if comma else ''}")]
+        beside = script.newline(start_line) + script.lines[start_line - 1][:start_column] + text
+        return [Splice(behind, behind, f"{beside}," if comma else f",{beside}")]
     if not (own_line and close_line > end_line and rest and behind <= rest.end()):
         return [Splice(behind, behind, f" {text},") if comma else Splice(end, end, f", {text}")]
     layout = script.newline(end_line) + script.indent(start_line)
