@@ -32,7 +32,8 @@ def test_a_trial_holds_the_fixes_of_one_rule_though_they_bring_others_to_light(
     Path("train.py").write_text(EAGER, encoding="utf-8")
     tried: list[Trial] = []
 
-    def note(_job: TraceJob, trials: Sequence[Trial], _tell: object) -> tuple[VerifiedFix, ...]:
+    def note(_job: TraceJob, trials: Sequence[Trial], _tell: object, *, past: int) -> tuple[VerifiedFix, ...]:
+        assert past == 0
         tried.extend(trials)
         return ()
 

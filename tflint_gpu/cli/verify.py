@@ -39,7 +39,10 @@ def with_verified_fixes(
     if later is None:
         report = replace(report, findings=tuple(_without_caches(report.findings, tell)))
     trials = list(_trials(result, report, evidence, settings, rules, tell))
-    return replace(evidence, verified_fixes=verify(later or job, trials, tell)) if trials else evidence
+    if not trials:
+        return evidence
+    past = later.warmup if later is not None else 0
+    return replace(evidence, verified_fixes=verify(later or job, trials, tell, past=past))
 
 
 def _without_caches(findings: Sequence[Finding], tell: Callable[[str], None]) -> Iterator[Finding]:

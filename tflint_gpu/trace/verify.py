@@ -70,23 +70,26 @@ def past_first_epoch(job: TraceJob, epoch_steps: float | None) -> TraceJob | Non
     return replace(job, warmup=max(job.warmup, int(epoch_steps) + 2))
 
 
-def verify(job: TraceJob, trials: Sequence[Trial], progress: Progress) -> tuple[VerifiedFix, ...]:
+def verify(
+    job: TraceJob, trials: Sequence[Trial], progress: Progress, *, past: int = 0
+) -> tuple[VerifiedFix, ...]:
     """Run the program with and without the fixes of each of `trials`, and say what they change.
 
-    The budget of the job is for each of them, beyond the first runs. Raises `UserError` where the program itself
-    cannot be run.
+    The first `past` steps are warm-up however short the program is. The budget of the job is for each of them,
+    beyond the first runs. Raises `UserError` where the program itself cannot be run.
     """
     python = find_python(job.python)
     with terminable(), tempfile.TemporaryDirectory(prefix="tflint-gpu-verify-") as folder:
-        return _Verification(Tracer(job, python, Path(folder), progress), Path(folder)).run(trials)
+        return _Verification(Tracer(job, python, Path(folder), progress), Path(folder), past).run(trials)
 
 
 class _Verification:
     """The runs of one verification; those of the program as it is are shared by all trials."""
 
-    def __init__(self, tracer: Tracer, folder: Path) -> None:
+    def __init__(self, tracer: Tracer, folder: Path, past: int) -> None:
         self.tracer = tracer
         self.folder = folder
+        self.past = past
         self.plain = _Arm(None, whatif.Arm(""))
         self.first: Report | None = None
         self.extra: dict[str, Any] = {}
@@ -128,7 +131,7 @@ class _Verification:
         extra = dict(self.extra)
         if arm.trial and extra.get("target"):
             extra["target"] = _moved(extra["target"], arm.trial)
-        same = {"lean": True, "seed": SEED, "losses": COMPARED, "seconds": PATIENCE}
+        same = {"lean": True, "seed": SEED, "losses": COMPARED, "seconds": PATIENCE, "past": self.past}
         outcome = self.tracer.launch(**{**extra, **changes, **same})
         self.longest = max(self.longest, time.monotonic() - began)
         arm.problem = self._note(arm, outcome)

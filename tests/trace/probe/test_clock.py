@@ -153,6 +153,21 @@ def test_known_short_runs_get_shorter_phases(total: int) -> None:
     assert min(limits.plain, limits.window) >= 5
 
 
+@pytest.mark.parametrize("total", [45, 60, 80])
+def test_an_epoch_that_has_to_pass_is_not_shortened(total: int) -> None:
+    limits = Limits(32, 100, 20, 5.0)
+    limits.shorten(total, past=32)
+    assert limits.warmup == 32
+    assert limits.warmup + limits.plain + limits.window < total
+    assert min(limits.plain, limits.window) >= 5
+
+
+def test_a_run_that_ends_with_that_epoch_keeps_its_phases() -> None:
+    limits = Limits(32, 100, 20, 5.0)
+    limits.shorten(40, past=32)
+    assert (limits.warmup, limits.plain, limits.window) == (32, 100, 20)
+
+
 @pytest.mark.parametrize("total", [1, 12, 51, 100000])
 def test_other_runs_keep_theirs(total: int) -> None:
     limits = Limits(10, 20, 20, 5.0)

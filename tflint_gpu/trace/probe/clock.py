@@ -69,12 +69,16 @@ class Limits:
         self.window = window
         self.seconds = seconds
 
-    def shorten(self, total):
-        """Fit the phases into `total` steps, where so many are known to come and the limits ask for more."""
-        if total >= self.warmup + self.plain + self.window + 1 or total < 13:
+    def shorten(self, total, past=0):
+        """Fit the phases into `total` steps, where so many are known to come and the limits ask for more.
+
+        The first `past` steps stay with the warm-up.
+        """
+        left = total - past
+        if total >= self.warmup + self.plain + self.window + 1 or left < 13:
             return
-        self.warmup = min(self.warmup, max(2, total // 5))
-        self.plain = min(self.plain, max(5, total // 4))
+        self.warmup = min(self.warmup, past + max(2, left // 5))
+        self.plain = min(self.plain, max(5, left // 4))
         self.window = min(self.window, total - self.warmup - self.plain - 1)
 
 

@@ -213,7 +213,7 @@ class KerasWatch:
         steps = arguments.get("steps_per_epoch") or length_of(given, track.batch_size, arguments)
         # A fit in a loop may come again, and what its repetition costs is to be seen.
         if steps and not self.run.places.in_loop():
-            self.run.clock.limits.shorten(epochs * steps)
+            self.run.clock.limits.shorten(epochs * steps, self.run.job.get("past") or 0)
 
     def _extend(self, track, arguments):
         """Go on with more epochs where the script's own were too few to measure."""
