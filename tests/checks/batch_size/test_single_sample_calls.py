@@ -9,7 +9,7 @@ import pytest
 from tests.checks.conftest import Analyse, evidence_of, finding_at
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Finding, Severity, Verdict
-from tflint_gpu.trace.evidence import KerasCall, Spot
+from tflint_gpu.trace.evidence import KerasCall, Spot, Window
 
 HEAD = """
 import os
@@ -331,3 +331,35 @@ def test_the_share_of_the_steps_they_were_made_in_goes_first(rule: Callable[[str
     judged = check.judge(finding_at(check, 9, kind="single"), evidence_of(step_ms=20.0, keras_calls=(seen,)))
     assert judged is not None and judged.impact is not None
     assert judged.impact.step_share == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("calls", "ms", "batch_size", "verdict"),
+    [
+        (30, 112.0, 32, Verdict.CONFIRMED),
+        (30, 20.3, 32, Verdict.MINOR),
+        (30, 19.0, 32, Verdict.MINOR),
+        (3, 112.0, 32, None),
+        (30, 112.0, None, None),
+    ],
+    ids=["setting up", "nearly all steps", "shorter than its steps", "few calls", "steps not known"],
+)
+def test_a_fit_is_judged_by_what_it_takes_beside_its_steps(
+    rule: Callable[[str], Check], calls: int, ms: float, batch_size: int | None, verdict: Verdict | None
+) -> None:
+    check = rule("single-sample-calls")
+    window = Window("fit", 10, 60, 10.0, 0.05, batch_size=batch_size, mean_ms=10.0)
+    seen = KerasCall("fit", calls, ms, Spot("train.py", 9), 64)
+
+    judged = check.judge(finding_at(check, 9, kind="fit"), evidence_of(window=window, keras_calls=(seen,)))
+
+    assert (judged.verdict if judged else None) is verdict
+
+
+def test_a_fit_that_validates_is_not_judged(rule: Callable[[str], Check]) -> None:
+    check = rule("single-sample-calls")
+    seen = KerasCall("fit", 30, 112.0, Spot("train.py", 9), 64)
+    evidence = evidence_of(
+        window=Window("fit", 10, 60, 10.0, 0.05, batch_size=32), keras_calls=(seen,), facts={"validation_ms": 80.0}
+    )
+    assert check.judge(finding_at(check, 9, kind="fit"), evidence) is None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tflint_gpu.program.calls import Call
     from tflint_gpu.program.context import Loop
     from tflint_gpu.program.views import Program
-    from tflint_gpu.trace.evidence import Evidence
+    from tflint_gpu.trace.evidence import Evidence, KerasCall
 
 _METHODS = ("predict", "evaluate", "fit", "train_on_batch", "test_on_batch", "predict_on_batch", "__call__")
 #: Literal loops shorter than this are a look at some samples, not a program's work.
@@ -154,13 +154,16 @@ class SingleSampleCalls(Check):
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """The rows that each call got, and the share of the traced time that these calls took.
 
-        Where a call is the training itself, its time says nothing of what another way of feeding would save.
+        Where a call is the training itself, its time says nothing of what another way of feeding would save; of
+        `fit` what it takes beside its steps does.
         """
         kind = finding.detail.get("kind")
         made = [call for call in evidence.keras_calls if touches(call.spot, finding.location)]
         window = evidence.window
-        if not made or window is None or not window.step_ms or kind in ("feed", "fit"):
+        if not made or window is None or not window.step_ms or kind == "feed":
             return None
+        if kind == "fit":
+            return _beside_steps(made, evidence)
         rows = max((call.rows for call in made if call.rows is not None), default=None)
         figures = [
             Measure("calls", sum(call.calls for call in made)),
@@ -178,6 +181,28 @@ class SingleSampleCalls(Check):
         if timed:
             share = min(1.0, sum(timed))
         return weigh(share, "calls_share", "trace: time in these calls, upper bound", *figures)
+
+
+def _beside_steps(made: list[KerasCall], evidence: Evidence) -> Judgement | None:
+    """Judge calls of `fit` by the share of a call that its steps leave: it sets up iterators and callbacks anew.
+
+    None where the steps of a call are not known, and where it does more than training.
+    """
+    call, window = made[0], evidence.window
+    if window is None or call.rows is None or not window.batch_size or call.calls < FEW or not call.ms:
+        return None
+    if len(made) > 1 or evidence.callbacks or "validation_ms" in evidence.facts:
+        return None
+    if (window.spot or call.spot) != call.spot:
+        return None  # the steps that were measured are those of another line
+    steps = math.ceil(call.rows / window.batch_size)
+    left = max(0.0, 1.0 - steps * (window.mean_ms or window.step_ms) / call.ms)
+    figures = (
+        Measure("calls", call.calls),
+        Measure("call_time", round(call.ms, 3), "ms"),
+        Measure("rows", call.rows),
+    )
+    return weigh(left, "setup_share", "trace: time in fit beside its steps", *figures)
 
 
 def _one_sample(call: Call) -> bool:
