@@ -24,6 +24,11 @@ def sentence(report: dict[str, Any] | None, tail: tuple[str, ...] = (), status: 
         ({"status": "deadline", "hung": SPOT}, ("no step within 30 s", "hung at data.py:4", "--deadline")),
         ({"status": "ended", "exit": 2}, ("left with status 2", "arguments")),
         ({"status": "ended", "exit": 0, "environment": {}}, ("never imported TensorFlow",)),
+        (
+            {"status": "ended", "exit": 0, "environment": {}, "processes": ["multiprocessing", "python3"]},
+            ("started processes (multiprocessing, python3)", "does not follow", "trace what they run"),
+        ),
+        ({"status": "replaced", "program": "python3", "spot": SPOT}, ("python3 at data.py:4", "does not follow")),
         ({"status": "ended", "exit": 0, "environment": {"tensorflow": "2.21"}}, ("without a training step",)),
     ],
 )

@@ -153,6 +153,46 @@ def test_a_script_that_spawns_workers_runs_as_it_would_alone(script: Path, tmp_p
     assert outcome.tail[-1] == "[0, 2, 4, 6]"
     assert outcome.report is not None
     assert (outcome.report["status"], outcome.report["exit"]) == ("ended", 0)
+    assert outcome.report["processes"] == ["multiprocessing"]
+
+
+@pytest.mark.parametrize(
+    ("start", "named"),
+    [
+        ("subprocess.run([sys.executable, '-c', 'print()'])", [Path(sys.executable).name]),
+        ("subprocess.run(['true'])", []),
+        ("os.fork() or sys.exit(4)", ["os.fork"]),
+    ],
+)
+def test_processes_that_could_train_are_named_and_stay_mute(
+    script: Path, tmp_path: Path, start: str, named: list[str]
+) -> None:
+    script.write_text(
+        f"import os, subprocess, sys\n{start}\ntry:\n    print(os.wait())\nexcept OSError:\n    pass\n"
+    )
+    outcome = run(script, tmp_path / "work")
+    assert outcome.report is not None
+    assert (outcome.report["status"], outcome.report["exit"]) == ("ended", 0)
+    assert outcome.report["processes"] == named
+    assert "sys.exit" not in start or outcome.tail[-1].endswith(f"{4 << 8})")
+
+
+def test_a_program_that_takes_the_place_of_the_script_does_not_begin(script: Path, tmp_path: Path) -> None:
+    script.write_text("import os, sys\nos.execv(sys.executable, [sys.executable, '-c', 'print(\"began\")'])\n")
+    outcome = run(script, tmp_path / "work")
+    assert outcome.report is not None
+    assert outcome.report["status"] == "replaced"
+    assert outcome.report["program"] == Path(sys.executable).name
+    assert (outcome.report["spot"]["path"], outcome.report["spot"]["line"]) == ("train.py", 2)
+    assert "began" not in outcome.tail
+
+
+def test_threads_of_the_script_are_waited_for(script: Path, tmp_path: Path) -> None:
+    script.write_text(
+        "import threading, time\n\n\ndef work():\n    time.sleep(0.3)\n    print('done', flush=True)\n\n\n"
+        "threading.Thread(target=work).start()\n"
+    )
+    assert run(script, tmp_path / "work").tail[-1] == "done"
 
 
 def test_notebook_cells_keep_their_numbers(tmp_path: Path) -> None:

@@ -179,6 +179,21 @@ def test_one_cached_batch_shows_what_slow_input_costs(traced: Tracing) -> None:
 
 
 @real
+def test_training_in_a_thread_is_seen(traced: Tracing) -> None:
+    evidence, _ = traced("kinds.py", "thread", changes=())
+    assert evidence.window is not None
+    assert (evidence.window.seen_as, evidence.window.steps > 5) == ("fit", True)
+
+
+@real
+def test_a_program_that_ends_without_a_step_is_profiled_by_time(traced: Tracing) -> None:
+    evidence, _ = traced("kinds.py", "no-steps", changes=())
+    assert evidence.window is not None
+    assert evidence.window.seen_as == "time"
+    assert any(each.op == "MatMul" for each in evidence.placements)
+
+
+@real
 def test_workers_eager_steps_and_callbacks_are_tried_in_the_same_process(traced: Tracing) -> None:
     evidence, _ = traced("kinds.py", "sequence", changes=("workers-4",), budget=60.0)
     workers = evidence.experiment("workers-4")

@@ -255,6 +255,12 @@ def written(reports: Iterable[Report], seen: Iterable[str] = ()) -> Iterator[str
         )
 
 
+def unfollowed(processes: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence on the processes that the script started, if any; `processes` says by what."""
+    if started := ", ".join(processes):
+        yield f"What happens in the processes that the script starts ({started}) is not followed."
+
+
 def eager_of(reports: Iterable[Report], profiled: Eager | None) -> Eager | None:
     """Return the eager ops: their number and share from the profile, the user's lines from the warm-up."""
     raw = next((report["eager"] for report in reports if report["eager"]), None)

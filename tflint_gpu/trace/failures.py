@@ -53,6 +53,16 @@ def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
             f"{name}: left with status {report['exit']} before its first step{_last(outcome)}; "
             f"put the script's own arguments after its name"
         )
+    if status == "replaced":
+        return UserError(
+            f"{name}: makes way for another program, {report['program']}{at(report.get('spot'))}, which a trace "
+            f"does not follow; trace that one, or set beforehand what it is started again for"
+        )
+    if started := ", ".join(report.get("processes") or ()):
+        return UserError(
+            f"{name}: ended without a training step of its own, and started processes ({started}), "
+            f"which a trace does not follow; trace what they run, or call it without a process of its own"
+        )
     if "tensorflow" not in report["environment"]:
         return UserError(f"{name}: ended and never imported TensorFlow; name the script that trains")
     return UserError(

@@ -38,6 +38,8 @@ REPEATED = ("train_on_batch", "step function")
 #: Steps that are only timed, and seconds after which a phase makes do with fewer.
 PLAIN_STEPS = 20
 PHASE_SECONDS = 8.0
+#: Seconds of work with TensorFlow in which a program without steps can be profiled by time.
+SHORTEST = 1.0
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def _baseline(tracer: Tracer) -> Baseline:
     outcome = tracer.launch(**trials)
     report = outcome.report
     seen = report is not None and (report.get("track") is not None or report.get("status") == "time")
+    if (report is None or not seen) and (by_time := _by_time(tracer, report)) is not None:
+        return by_time
     if report is None or not seen:
         raise refuse(job.script.name, outcome, job.deadline)
     if assemble.complete(report) or report["status"] == "deadline":
@@ -182,6 +186,20 @@ def _baseline(tracer: Tracer) -> Baseline:
         return Baseline(report, report, _note_on(report, job), {}, outcome.samples)
     note = _note_on(again, job, natural=report["track"]["n"])
     return Baseline(report, again, note, second.arms or {}, second.samples, time.monotonic() - began)
+
+
+def _by_time(tracer: Tracer, report: Report | None) -> Baseline | None:
+    """Profile the middle of a script that ended well without a step, None where it was over too soon."""
+    if report is None or report["status"] != "ended" or report["exit"] or report["processes"]:
+        return None
+    if report["seconds_of_tensorflow"] < SHORTEST:
+        return None
+    tracer.progress("no training step was seen; running it once more to profile it by time")
+    outcome = tracer.launch(by_time=report["seconds_of_tensorflow"] / 2)
+    again = outcome.report
+    if again is None or again["status"] != "time":
+        return None
+    return Baseline(again, again, "", {}, outcome.samples)
 
 
 def longer(report: Report, job: TraceJob) -> dict[str, Any]:
@@ -227,6 +245,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     profile, problems = _profile(best)
     if first["status"] == "crashed":
         problems.append(after_steps(first["error"]))
+    problems.extend(assemble.unfollowed(first["processes"]))
     reports = (first, best)
     window = assemble.window_of(best, baseline.note, baseline.arms)
     facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}

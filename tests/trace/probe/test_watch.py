@@ -23,7 +23,11 @@ def test_a_report_that_is_begun_has_time_to_be_written(
     monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", armed.clear)
     best: Any = SimpleNamespace(best=lambda: "a loop")
     run = SimpleNamespace(
-        clock=best, places=SimpleNamespace(spot_of=lambda *_: None), finish=lambda *_, **__: None
+        clock=best,
+        imported_at=None,
+        thread=None,
+        places=SimpleNamespace(spot_of=lambda *_: None),
+        finish=lambda *_, **__: None,
     )
     watch = DeadlineWatch(run, seconds, str(tmp_path / "stacks.txt"))
     time.sleep(0.25 if seconds < 1 else 0.0)

@@ -1,6 +1,7 @@
 """Trains in the way that its argument names; runs on every TensorFlow from 2.8 on."""
 
 import sys
+import threading
 import time
 
 import numpy as np
@@ -53,7 +54,13 @@ plain = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
 slow = tf.data.Dataset.from_tensor_slices((x, y)).map(slow_rows).batch(8)
 model.compile("sgd", "mse", run_eagerly=sys.argv[1] == "eager-fit")
 
-if sys.argv[1] in ("fit", "eager-fit"):
+if sys.argv[1] == "thread":
+    threading.Thread(target=model.fit, args=(slow,), kwargs={"epochs": 2, "verbose": 0}).start()
+elif sys.argv[1] == "no-steps":
+    until = time.monotonic() + 5.0
+    while time.monotonic() < until:
+        model(x[:8])
+elif sys.argv[1] in ("fit", "eager-fit"):
     model.fit(slow, epochs=2, verbose=0, callbacks=[Slow()])
 elif sys.argv[1] == "sequence":
     model.fit(Items(), epochs=2, verbose=0)

@@ -33,6 +33,8 @@ def report(run, status):
         "profile_problem": run.profile.problem,
         "muted": sorted(run.mutes.names),
         "written": list(run.mutes.written),
+        "processes": sorted(run.processes.names),
+        "seconds_of_tensorflow": time.monotonic() - run.imported_at if run.imported_at else 0.0,
         "functions": [function_record(each, track) for each in run.functions.records.values() if each.calls],
         "python_input": python_input(run, track),
         "keras_calls": [call_record(each, track) for each in run.keras.report()],
@@ -43,7 +45,7 @@ def report(run, status):
         "eager": run.eager.report(),
         "chains": chains(run, track),
         "losses": run.losses.report(),
-        "bypassed": run.replaced.bypassed,
+        "bypassed": bool(run.replaced.contents) and run.processes.fresh,
         "placements": [],
         "notes": [],
     }

@@ -229,6 +229,8 @@ class FunctionWatch:
 
     def _gradient(self, original):
         def watched(*args, **kwargs):
+            if self.run.in_other_thread():
+                self.run.claim_thread()
             result = original(*args, **kwargs)
             if not self.applying:
                 self._note_target(args, kwargs)

@@ -14,6 +14,7 @@ from .trials import BlockDone
 from .validation import Validation
 
 ENTRIES = ("fit", "evaluate", "predict", "train_on_batch", "predict_on_batch")
+TRAINING = ("fit", "train_on_batch")
 #: Calls whose own time is kept, per line of the user's.
 KEPT = 400
 
@@ -71,7 +72,7 @@ class KerasWatch:
 
     def _entry(self, method, original):
         def watched(model, *args, **kwargs):
-            if self.run.in_other_thread():
+            if self.run.in_other_thread() and not (method in TRAINING and self.run.claim_thread()):
                 return original(model, *args, **kwargs)
             spot = self.run.places.caller()
             self.entries.append((method, identity(spot)))

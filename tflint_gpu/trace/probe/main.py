@@ -23,6 +23,7 @@ from .loops import LoopWatch
 from .losses import Losses
 from .mutes import Mutes
 from .places import Places, identity
+from .processes import Processes
 from .profile import NoMarker, Profile
 from .python_input import PythonInput
 from .recipes import Recipes
@@ -53,8 +54,11 @@ class Run:
         self.recipes = Recipes(self)
         self.python_input = PythonInput(self)
         self.keras = KerasWatch(self)
-        self.main_thread = threading.get_ident()
+        self.processes = Processes(self._replaced_by)
+        #: The thread that is watched: that of the script, until another begins to train.
+        self.thread = threading.get_ident()
         self.tensorflow = None
+        self.imported_at = None
         self.keras_modules = []
         self.dataset_class = None
         self.chains = []
@@ -75,12 +79,14 @@ class Run:
             seeds.seed_python(self.job["seed"])
             actions["numpy"] = lambda numpy: seeds.seed_numpy(numpy, self.job["seed"])
         actions["matplotlib.figure"] = self.mutes.install_matplotlib
-        actions.update(self.replaced.actions())
+        actions["multiprocessing.process"] = self.processes.install_multiprocessing
         ImportWatch(actions)
         self.mutes.watch_files()
+        self.processes.install()
 
     def _tensorflow(self, tf):
         self.tensorflow = tf
+        self.imported_at = time.monotonic()
         if "seed" in self.job:
             seeds.seed_tensorflow(tf, self.job["seed"])
         self.dataset_class = tf.data.Dataset
@@ -99,8 +105,26 @@ class Run:
         self.experiment.keras(keras)
 
     def in_other_thread(self):
-        """Say whether this is not the thread that runs the script."""
-        return threading.get_ident() != self.main_thread
+        """Say whether this is not the watched thread, but that of a replica or of a dataset's Python."""
+        return threading.get_ident() != self.thread or self.processes.forked
+
+    def claim_thread(self):
+        """Watch the thread that calls this from now on; returns whether it is: nothing may have trained elsewhere.
+
+        Programs with a window or a server train in a thread of their own. TensorFlow's own threads, which run the
+        replicas of a strategy, work for the one that is watched already.
+        """
+        own = type(threading.current_thread()).__module__.partition(".")[0] in ("tensorflow", "keras", "tf_keras")
+        if (
+            own
+            or self.processes.forked
+            or self.clock.driver is not None
+            or self.keras.depth
+            or self.functions.stack
+        ):
+            return False
+        self.thread = threading.get_ident()
+        return True
 
     def keras_depth(self):
         """Return how many calls of Keras' entry points are running."""
@@ -195,8 +219,14 @@ class Run:
         time.sleep(seconds)
         self.finish("time", seconds=seconds)
 
+    def _replaced_by(self, program):
+        self.finish("replaced", program=program, spot=self.places.caller())
+
     def finish(self, status, **more):
         """Write the report, if that was not done, and leave; never returns."""
+        if self.processes.forked:
+            # The report is that of the first process; a forked copy ends as it would have without us.
+            self.leave(more.get("exit", 1))
         if not self.finishing.acquire(blocking=False):
             # Another thread is already at it and will end the process.
             threading.Event().wait()
@@ -214,7 +244,7 @@ class Run:
         write(self.job["report"], report)
         self.leave()
 
-    def leave(self):
+    def leave(self, status=0):
         """End the process at once.
 
         An interpreter that shuts down while a ``numpy_function`` of a dataset is in flight hangs for ever.
@@ -222,8 +252,9 @@ class Run:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
-        remove_generated()
-        os._exit(0)
+        if not self.processes.forked:
+            remove_generated()
+        os._exit(status)
 
 
 def remove_generated():
@@ -241,6 +272,13 @@ def write(path, report):
     with open(draft, "w", encoding="utf-8") as file:
         json.dump(report, file)
     os.replace(draft, path)
+
+
+def join_threads():
+    """Wait for the threads that Python waits for at its end: one of them may train."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 def run_script(job, read):
@@ -290,12 +328,15 @@ def run(path):
     with open(path, encoding="utf-8") as file:
         job = json.load(file)
     current = Run(job)
-    watch = current.watch = DeadlineWatch(current, job["deadline"], job["dump"])
+    watch = current.watch = DeadlineWatch(current, job["deadline"], job["dump"], job.get("by_time"))
     current.install()
     if not job.get("lean"):
         current.lines.start()
     try:
-        run_script(job, current.replaced.read)
+        try:
+            run_script(job, current.replaced.read)
+        finally:
+            join_threads()
     except SystemExit as leaving:
         code = leaving.code
         if code is not None and not isinstance(code, int):

@@ -1,7 +1,4 @@
-"""Serving another text for some of the script's files, which themselves stay as they are.
-
-Other Python processes that the script starts read the files from the disk: whether it does is noted.
-"""
+"""Serving another text for some of the script's files, which themselves stay as they are."""
 
 import functools
 import importlib.machinery
@@ -10,23 +7,12 @@ import linecache
 import os
 import tokenize
 
-from .hooks import patch
-
-#: What `multiprocessing` imports for a process that is no mere copy of this one: a copy keeps the served modules.
-NEW_INTERPRETERS = (
-    "multiprocessing.popen_spawn_posix",
-    "multiprocessing.popen_spawn_win32",
-    "multiprocessing.popen_forkserver",
-)
-
 
 class Replaced:
     """Files by their real path, and the bytes that an import or a run of them is to see instead."""
 
     def __init__(self, files):
         self.contents = {}
-        #: Whether the script has started another Python, which sees the files as they are.
-        self.bypassed = False
         for path, substitute in files.items():
             with open(substitute, "rb") as file:
                 self.contents[os.path.realpath(path)] = file.read()
@@ -34,26 +20,6 @@ class Replaced:
             loader = importlib.machinery.SourceFileLoader
             loader.get_data = self._get_data(loader.get_data)
             loader.path_stats = self._path_stats(loader.path_stats)
-
-    def actions(self):
-        """Return what to do when modules are imported that start other processes, by their names."""
-        if not self.contents:
-            return {}
-        return {"subprocess": self._watch_subprocess, **dict.fromkeys(NEW_INTERPRETERS, self._bypass)}
-
-    def _bypass(self, _module=None):
-        self.bypassed = True
-
-    def _watch_subprocess(self, subprocess):
-        def watch(original):
-            def watched(process, args, *more, **options):
-                if _is_python(options.get("executable"), args):
-                    self._bypass()
-                return original(process, args, *more, **options)
-
-            return watched
-
-        patch(subprocess.Popen, "__init__", watch)
 
     def read(self, path):
         """Return the bytes of `path`; tracebacks and AutoGraph too read the new text of a replaced file."""
@@ -84,10 +50,3 @@ class Replaced:
             return original(loader, path)
 
         return watched
-
-
-def _is_python(executable, command):
-    """Say whether a process of this command is a Python; what a shell does with its text is not looked into."""
-    first = command[0] if isinstance(command, (list, tuple)) and command else command
-    names = (os.path.basename(os.fsdecode(name)) for name in (executable, first) if isinstance(name, (str, bytes)))
-    return any(name.startswith(("python", "pypy")) for name in names)

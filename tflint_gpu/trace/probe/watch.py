@@ -14,13 +14,18 @@ REPORTING = 10.0
 
 
 class DeadlineWatch:
-    """Ends the run at its deadline; profiles by time a program that works but has no steps."""
+    """Ends the run at its deadline; profiles by time a program that works but has no steps.
 
-    def __init__(self, run, seconds, dump_path):
+    `at`, where it is not None, are the seconds after TensorFlow's import at which an earlier run of a program
+    without steps was half through.
+    """
+
+    def __init__(self, run, seconds, dump_path, at=None):
         self.run = run
         self.seconds = seconds
         self.parent = os.getppid()
-        self.main = threading.main_thread().ident
+        self.began = time.monotonic()
+        self.at = at
         self.dump = open(dump_path, "w")  # noqa: SIM115 - faulthandler needs it open for the whole run
         self.end = time.monotonic() + seconds
         faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=self.dump)
@@ -28,15 +33,18 @@ class DeadlineWatch:
         self.thread.start()
 
     def _wait(self):
-        by_time = time.monotonic() + self.seconds * 0.5
+        by_time, halfway = self.began + self.seconds * 0.5, False
         while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
             if os.name == "posix" and os.getppid() != self.parent:
                 # Nobody waits for this run any more, and nobody else would end what it started.
                 os.killpg(0, signal.SIGKILL)
+            if self.at is not None and self.run.imported_at is not None:
+                by_time, self.at = self.run.imported_at + self.at, None
+                halfway = True
             if by_time and time.monotonic() > by_time:
                 by_time = None
-                if self.run.clock.best() is None and self._works():
+                if self.run.clock.best() is None and (halfway or self._works()):
                     self.run.profile_by_time(min(3.0, self.seconds * 0.1))
         self.run.finish("deadline", hung=self._where())
 
@@ -47,8 +55,8 @@ class DeadlineWatch:
         return self.run.work() > before
 
     def _where(self):
-        """Return the user's innermost line on the main thread."""
-        frame = sys._current_frames().get(self.main)
+        """Return the user's innermost line on the watched thread."""
+        frame = sys._current_frames().get(self.run.thread)
         places = self.run.places
         while frame is not None:
             code = frame.f_code
