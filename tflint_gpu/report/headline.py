@@ -65,7 +65,11 @@ def _device(evidence: Evidence) -> str:
     if evidence.environment.device.kind != "gpu":
         return ""
     busy = evidence.gpu_busy_share
-    return "GPU not traced" if busy is None else f"GPU busy {percent(busy)} of the step"
+    return (
+        "GPU not traced"
+        if busy is None
+        else f"GPU busy {percent(busy)} of {'the step' if evidence.saw_steps else 'the time'}"
+    )
 
 
 def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
@@ -75,12 +79,15 @@ def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
     if evidence.facts.get("input_restarted") is True:
         # The trace itself began the input anew for every step.
         del shares["input_wait"]
+    if not evidence.saw_steps and shares["unknown"] > 0.5:
+        return "no training step was seen"
     bucket = max(shares, key=lambda name: (name != "unknown" and shares[name] >= _WORTH_SAYING, shares[name]))
     if shares[bucket] < _WORTH_SAYING:
         return ""
     words, factors = _WAITS[bucket]
     words = "waits for a slower host" if bucket == "collectives" and slowest(evidence) else words
-    of = "it" if evidence.environment.device.kind == "gpu" else "the step"
+    step = "the step" if evidence.saw_steps else "the time"
+    of = "it" if evidence.environment.device.kind == "gpu" else step
     return f"{percent(shares[bucket])} of {of} {words}{_place(factors, findings)}"
 
 

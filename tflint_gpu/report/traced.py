@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tflint_gpu.report import hosts
 from tflint_gpu.report.figures import QUARTILES, digits, milliseconds, percent, samples_a_second, scatter, size
-from tflint_gpu.trace.evidence import BUCKETS, Evidence, Losses, Placement, Samples, Spot, VerifiedFix, WhatIf
+from tflint_gpu.trace.evidence import (
+    BUCKETS,
+    Evidence,
+    Losses,
+    Placement,
+    Samples,
+    Spot,
+    VerifiedFix,
+    WhatIf,
+    Window,
+)
 
 #: Rows of the placement table; a model without GPU kernels would fill screens.
 _MOST_PLACEMENTS = 10
@@ -35,14 +45,18 @@ def _setting(evidence: Evidence) -> list[str]:
     kind = "" if device.kind in device.name.lower() else f" ({device.kind.upper()})"
     lines = [", ".join([f"{count}{device.name}{kind}", *named])]
     if window := evidence.window:
-        place = f" ({_place(window.spot)})" if window.spot else ""
-        lines.append(
-            f"{milliseconds(window.step_ms)} a step{_rate(evidence)}: median of n = {window.steps} steps of "
-            f"{window.seen_as}{place} after {window.warmup_steps} to warm up"
-            f"{scatter(window.steps, window.spread)}"
-        )
+        lines += [_window(evidence, window)] if window.seen_as != "time" else []
         lines += [window.note] if window.note else []
     return lines
+
+
+def _window(evidence: Evidence, window: Window) -> str:
+    place = f" ({_place(window.spot)})" if window.spot else ""
+    return (
+        f"{milliseconds(window.step_ms)} a step{_rate(evidence)}: median of n = {window.steps} steps of "
+        f"{window.seen_as}{place} after {window.warmup_steps} to warm up"
+        f"{scatter(window.steps, window.spread)}"
+    )
 
 
 def _rate(evidence: Evidence) -> str:
@@ -61,7 +75,8 @@ def _breakdown(evidence: Evidence) -> list[str]:
     rows.sort(key=lambda row: -row[0])
     if not rows:
         return []
-    return _table([row for _, row in rows], [f"step (n = {len(steps)})", "ms", "share", "spread"])
+    title = f"step (n = {len(steps)})" if evidence.saw_steps else "time"
+    return _table([row for _, row in rows], [title, "ms", "share", "spread"])
 
 
 def _hosts(evidence: Evidence) -> list[str]:

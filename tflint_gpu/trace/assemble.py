@@ -82,8 +82,9 @@ def window_of(report: Report, note: str, arms: dict[str, dict[str, Any]]) -> Win
     Where changes were tried in the same process (`arms`), the steps of their baseline are plain steps too.
     """
     if report["status"] == "time":
-        ms = report.get("seconds", 0.0) * 1000.0
-        return Window("time", 0, 0, ms, 0.0, None, None, "No step was seen: the program was profiled by time.")
+        seconds = report["seconds"]
+        note = f"No step was seen: {seconds:.1f} s of the program were profiled by time."
+        return Window("time", 0, 0, seconds * 1000.0, 0.0, note=note)
     track = report["track"]
     times = step_times(report)
     if track is None or not times:

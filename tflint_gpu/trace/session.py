@@ -189,13 +189,13 @@ def _baseline(tracer: Tracer) -> Baseline:
 
 
 def _by_time(tracer: Tracer, report: Report | None) -> Baseline | None:
-    """Profile the middle of a script that ended well without a step, None where it was over too soon."""
+    """Profile the middle third of a script that ended well without a step, None where it was over too soon."""
     if report is None or report["status"] != "ended" or report["exit"] or report["processes"]:
         return None
     if report["seconds_of_tensorflow"] < SHORTEST:
         return None
     tracer.progress("no training step was seen; running it once more to profile it by time")
-    outcome = tracer.launch(by_time=report["seconds_of_tensorflow"] / 2)
+    outcome = tracer.launch(third=report["seconds_of_tensorflow"] / 3)
     again = outcome.report
     if again is None or again["status"] != "time":
         return None

@@ -55,11 +55,12 @@ slow = tf.data.Dataset.from_tensor_slices((x, y)).map(slow_rows).batch(8)
 model.compile("sgd", "mse", run_eagerly=sys.argv[1] == "eager-fit")
 
 if sys.argv[1] == "thread":
-    threading.Thread(target=model.fit, args=(slow,), kwargs={"epochs": 2, "verbose": 0}).start()
+    threading.Thread(target=lambda: model.fit(slow, epochs=2, verbose=0)).start()
 elif sys.argv[1] == "no-steps":
+    forward = tf.function(model)
     until = time.monotonic() + 5.0
     while time.monotonic() < until:
-        model(x[:8])
+        forward(x[:8])
 elif sys.argv[1] in ("fit", "eager-fit"):
     model.fit(slow, epochs=2, verbose=0, callbacks=[Slow()])
 elif sys.argv[1] == "sequence":

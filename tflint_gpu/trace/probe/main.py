@@ -328,7 +328,7 @@ def run(path):
     with open(path, encoding="utf-8") as file:
         job = json.load(file)
     current = Run(job)
-    watch = current.watch = DeadlineWatch(current, job["deadline"], job["dump"], job.get("by_time"))
+    watch = current.watch = DeadlineWatch(current, job["deadline"], job["dump"], job.get("third"))
     current.install()
     if not job.get("lean"):
         current.lines.start()

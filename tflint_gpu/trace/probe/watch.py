@@ -16,16 +16,16 @@ REPORTING = 10.0
 class DeadlineWatch:
     """Ends the run at its deadline; profiles by time a program that works but has no steps.
 
-    `at`, where it is not None, are the seconds after TensorFlow's import at which an earlier run of a program
-    without steps was half through.
+    `third`, where it is not None, is a third of the seconds that an earlier run of a program without steps went on
+    for after TensorFlow's import: its second third is profiled.
     """
 
-    def __init__(self, run, seconds, dump_path, at=None):
+    def __init__(self, run, seconds, dump_path, third=None):
         self.run = run
         self.seconds = seconds
         self.parent = os.getppid()
         self.began = time.monotonic()
-        self.at = at
+        self.third = third
         self.dump = open(dump_path, "w")  # noqa: SIM115 - faulthandler needs it open for the whole run
         self.end = time.monotonic() + seconds
         faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=self.dump)
@@ -33,19 +33,19 @@ class DeadlineWatch:
         self.thread.start()
 
     def _wait(self):
-        by_time, halfway = self.began + self.seconds * 0.5, False
+        by_time, most, known = self.began + self.seconds * 0.5, min(3.0, self.seconds * 0.1), False
         while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
             if os.name == "posix" and os.getppid() != self.parent:
                 # Nobody waits for this run any more, and nobody else would end what it started.
                 os.killpg(0, signal.SIGKILL)
-            if self.at is not None and self.run.imported_at is not None:
-                by_time, self.at = self.run.imported_at + self.at, None
-                halfway = True
+            if self.third is not None and self.run.imported_at is not None:
+                by_time, most, known = self.run.imported_at + self.third, min(most, self.third), True
+                self.third = None
             if by_time and time.monotonic() > by_time:
                 by_time = None
-                if self.run.clock.best() is None and (halfway or self._works()):
-                    self.run.profile_by_time(min(3.0, self.seconds * 0.1))
+                if self.run.clock.best() is None and (known or self._works()):
+                    self.run.profile_by_time(most)
         self.run.finish("deadline", hung=self._where())
 
     def _works(self):
