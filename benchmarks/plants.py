@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainings import STEP
+
 HEAD = """\
 import sys, time
 import numpy as np
@@ -35,18 +37,6 @@ model.compile("sgd", "mse")
 """
 ARRAYS = "ds = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(32)\n"
 FIT = "model.fit(ds, steps_per_epoch=100, verbose=0, callbacks=[Noted()])\n"
-STEP = """
-optimizer = tf.keras.optimizers.SGD()
-
-@tf.function
-def step(inputs, targets):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return loss
-
-"""
 #: So many ops that the Python before the first and after the last of them is little.
 DEEPER = """\
 layers = [tf.keras.layers.Dense(64, activation="relu") for _ in range(12)]

@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from page import publish
+from trainings import STEP
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The trace lets ten steps pass and then times twenty before it profiles.
@@ -48,17 +49,7 @@ class Noted(tf.keras.callbacks.Callback):
 model.compile("sgd", "mse")
 model.fit(ds, verbose=0, callbacks=[Noted()])
 """
-LOOP = """
-optimizer = tf.keras.optimizers.SGD()
-
-@tf.function
-def step(inputs, targets):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return loss
-
+LOOP = f"""{STEP}
 for inputs, targets in ds:
     step(inputs, targets)
     note()

@@ -107,6 +107,18 @@ def test_a_script_that_never_trains(tmp_path: Path) -> None:
 
 @pytest.mark.trace
 @pytest.mark.usefixtures("tensorflow")
+@pytest.mark.parametrize("form", ["concise", "json"])
+def test_a_script_that_fails_after_its_steps_is_told_beside_every_report(tmp_path: Path, form: str) -> None:
+    (tmp_path / "late.py").write_text((SCRIPTS / "short_loop.py").read_text() + "print({}['f1'])\n")
+    done = call(tmp_path, "--what-if", "none", "--output-format", form, "late.py")
+    assert done.returncode in (0, 1), done.stderr
+    (told,) = (line for line in done.stderr.splitlines() if "failed after its steps" in line)
+    assert "late.py:30: KeyError: 'f1'" in told
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.trace
+@pytest.mark.usefixtures("tensorflow")
 def test_the_main_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "slow_input.py").write_text((SCRIPTS / "slow_input.py").read_text())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -146,6 +148,21 @@ def test_a_missing_path_is_told(tree: Tree) -> None:
     tree()
     with pytest.raises(UserError, match=r"nowhere\.py: no such file"):
         names("nowhere.py")
+
+
+def test_what_never_ends_is_refused_by_name_and_left_out_of_folders(
+    tree: Tree, lister: Callable[[], None]
+) -> None:
+    root = tree("train.py")
+    lister()
+    os.mkfifo(root / "pipe.py")
+    os.mkfifo(root / ".gitignore")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
+        server.bind("socket.py")
+        assert names() == ["train.py"]
+        for name in ("pipe.py", "socket.py", os.devnull):
+            with pytest.raises(UserError, match=rf"^{name}: a pipe, socket or device"):
+                names(name)
 
 
 def test_links_do_not_double_files_nor_lead_in_circles(tree: Tree, lister: Callable[[], None]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def test_a_notebook_runs_in_its_own_folder_cell_by_cell(tmp_path: Path, monkeypa
     assert first.splitlines()[1] == "x = 1"
     assert "pip" not in first.splitlines()[0] or first.startswith(("#", "pass"))
     assert second == "y = 2\n"
+
+
+def test_a_pipe_is_no_script(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "train.py")
+    with pytest.raises(UserError, match="a pipe, socket or device"):
+        find_script(str(tmp_path / "train.py"))
 
 
 def test_modules_are_found_as_python_m_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

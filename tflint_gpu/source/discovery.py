@@ -38,7 +38,8 @@ def discover(
     """Return the Python files and notebooks among and below `paths`, sorted by path.
 
     A file that is named is checked whatever its suffix, and even if it is excluded, unless the settings force
-    excludes. Folders that cannot be listed go to `errors`. Raises `UserError` for a path that does not exist.
+    excludes. Folders that cannot be listed go to `errors`. Raises `UserError` for a path that does not exist, and
+    for a pipe, a socket or a device, whose end may never come.
     """
     unlisted: list[Error] = [] if errors is None else errors
     found: dict[Path, SourceFile] = {}
@@ -48,6 +49,7 @@ def discover(
             raise UserError(f"{path}: no such file or folder; check the path, or the folder you run from")
         if settings.force_exclude and _excluded_above(absolute, settings.exclude):
             continue
+        _refuse_endless(absolute, path)
         if absolute.is_dir():
             for file in _below(absolute, settings.exclude, unlisted):
                 found.setdefault(file, source_file(file))
@@ -61,6 +63,14 @@ def _exists(absolute: Path, named: str | Path) -> bool:
         return absolute.exists()
     except OSError as problem:
         raise UserError(f"{named}: cannot be read: {problem.strerror}; name a path that can") from None
+
+
+def _refuse_endless(absolute: Path, named: str | Path) -> None:
+    """Raise `UserError` for what is neither a file nor a folder: reading it may wait for ever."""
+    if not (absolute.is_file() or absolute.is_dir()):
+        raise UserError(
+            f"{named}: a pipe, socket or device, not a file; name a file, or hand its text to `tflint-gpu check -`"
+        )
 
 
 def absolute_path(path: str | Path) -> Path:
@@ -207,7 +217,8 @@ def _unlisted(folder: Path, why: str) -> Error:
 
 def _read_ignores(path: Path) -> Iterator[Globs]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        # A pipe of this name would be waited for.
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     except OSError:
         return
     yield Globs(path.parent, tuple(text.splitlines()))

@@ -46,6 +46,8 @@ def find_script(name: str) -> Script:
         raise UserError(f"{name}: a folder; name the script in it that trains, or use -m for a package")
     if not path.exists():
         raise UserError(f"{name}: no such file; check the path, or the folder you run from")
+    if not path.is_file():
+        raise UserError(f"{name}: a pipe, socket or device; a script is run several times, so write it to a file")
     if any("\udc80" <= character <= "\udcff" for character in str(path.absolute())):
         raise UserError(f"{str(path.absolute())!r}: not a name in UTF-8, which evidence needs; rename it")
     source = read(name, path)

@@ -132,6 +132,9 @@ def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Pro
     tracer = Tracer(job, python, work, progress, live)
     before = look(Path.cwd())
     baseline = _baseline(tracer)
+    if baseline.first["status"] == "crashed":
+        # At once and in every format: the steps that were measured may not be those that were meant.
+        progress(after_steps(baseline.first["error"]))
     best = baseline.best
     evidence = _evidence(job, baseline)
     if best["track"] is not None:
