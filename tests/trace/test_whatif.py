@@ -142,6 +142,12 @@ def test_the_budget_is_kept() -> None:
     assert "not tried" in notes[0]
 
 
+def test_no_run_begins_that_would_end_after_the_budget() -> None:
+    results, notes = explore(["xla"], report([40.0, 40.1]), lambda _: report([20.0, 21.0]), 10.0, print, 12.0)
+    assert results == ()
+    assert notes == ("what-if xla: not tried, the budget was spent",)
+
+
 def test_what_applies_depends_on_the_training() -> None:
     assert applicable(report([1.0])) == ("cached-batch", "batch-x2", "batch-x4", "xla", "steps-per-execution-8")
     assert "xla-off" in applicable(report([1.0], facts={"jit": True}))

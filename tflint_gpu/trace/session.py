@@ -153,7 +153,8 @@ def _trace(job: TraceJob, python: str, work: Path, progress: Progress, live: Pro
 class Baseline:
     """The run of the script as it is, the run that its window is from, and what is special about that.
 
-    `arms` are the changes that were tried in the process of `best`, `spent` the seconds that this may have taken.
+    `arms` are the changes that were tried in the process of `best`, which lasted `took` seconds
+    with them.
     """
 
     first: Report
@@ -161,7 +162,12 @@ class Baseline:
     note: str
     arms: dict[str, dict[str, Any]]
     samples: Samples | None
-    spent: float = 0.0
+    took: float = 0.0
+
+    @property
+    def spent(self) -> float:
+        """The seconds that these changes have taken."""
+        return float(self.arms.get("", {}).get("spent", 0.0))
 
 
 def _baseline(tracer: Tracer) -> Baseline:
@@ -179,8 +185,8 @@ def _baseline(tracer: Tracer) -> Baseline:
     if report is None or not seen:
         raise refuse(job.script.name, outcome, job.deadline)
     if assemble.complete(report) or report["status"] == "deadline":
-        spent = time.monotonic() - began
-        return Baseline(report, report, _note_on(report, job), outcome.arms or {}, outcome.samples, spent)
+        took = time.monotonic() - began
+        return Baseline(report, report, _note_on(report, job), outcome.arms or {}, outcome.samples, took)
     tracer.progress(f"{report['track']['n']} steps were too few for a window; running it once more")
     began = time.monotonic()
     second = tracer.launch(**longer(report, job), **trials)
@@ -342,8 +348,8 @@ def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tu
     possible = whatif.applicable(report)
     wanted = [change for change in possible if job.changes is None or change in job.changes]
     wanted = [change for change in wanted if not whatif.answered(change, baseline.arms)]
-    budget = job.budget - (baseline.spent if baseline.arms else 0.0)
-    if not wanted or budget <= 0:
+    budget = job.budget - baseline.spent
+    if not wanted:
         return done, notes
     extra = longer(report, job)
     extra = {"extend": True, **extra, "lean": True}
@@ -351,7 +357,7 @@ def _what_if(tracer: Tracer, baseline: Baseline) -> tuple[tuple[WhatIf, ...], tu
     def run(change: str) -> Report | None:
         return tracer.launch(**extra, change=change).report
 
-    results, more = whatif.explore(wanted, report, run, budget, tracer.live)
+    results, more = whatif.explore(wanted, report, run, budget, tracer.live, baseline.took - baseline.spent)
     return (*done, *results), (*notes, *more)
 
 

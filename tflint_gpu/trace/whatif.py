@@ -262,17 +262,19 @@ def explore(
     run: Callable[[str], Report | None],
     budget: float,
     progress: Callable[[str], None],
+    longest: float = 0.0,
 ) -> tuple[tuple[WhatIf, ...], tuple[str, ...]]:
     """Try `changes` with `run(change)` ("" is the baseline) for at most about `budget` seconds.
 
     `first` is the baseline run that the evidence rests on. Arms take turns, so that a machine that slows down
-    slows all of them. Returns the results and sentences on changes that could not be tried.
+    slows all of them; no run begins that will be over too late, if it lasts as long as the `longest` so far.
+    Returns the results and sentences on changes that could not be tried.
     """
     baseline = Arm("", rows=first["track"]["batch_size"])
     _add(baseline, first, first)
     arms = [Arm(change) for change in changes]
     notes: list[str] = []
-    began, longest = time.monotonic(), 0.0
+    began = time.monotonic()
     waiting = list(arms)
     out_of_time = False
     while waiting and not out_of_time:
@@ -292,7 +294,7 @@ def explore(
         waiting = [arm for arm in waiting if not settled(baseline, arm)]
     skipped = [arm.change for arm in waiting if not arm.means]
     if skipped:
-        notes.append(f"what-if {', '.join(skipped)}: not tried, the budget of {budget:g} s was spent")
+        notes.append(f"what-if {', '.join(skipped)}: not tried, the budget was spent")
     results = [compare(baseline, arm) for arm in arms if arm.means]
     notes += [_unsteady(result) for result in results if says_nothing(result)]
     return tuple(result for result in results if not says_nothing(result)), tuple(notes)

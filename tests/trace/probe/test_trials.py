@@ -116,6 +116,14 @@ def test_no_larger_batch_after_one_that_failed(trials: Any) -> None:
     assert "batch-x2" in trials.arms[3].problem
 
 
+def test_precision_gets_a_share_of_the_budget_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for gpu, left in ((True, 60.0), (False, 90.0)):
+        trials = Trials(run_in(tmp_path), ["prefetch", "mixed-bfloat16"], 90.0)
+        monkeypatch.setattr(type(trials.room), "on_gpu", gpu)
+        trials.start(SimpleNamespace(kind="dataset loop", steps=[]), None)
+        assert trials.budget == pytest.approx(left)
+
+
 def test_what_is_tried_is_told_with_the_time_left(trials: Any, tmp_path: Path) -> None:
     trials.next_arm()
     told = json.loads((tmp_path / "doing.json").read_text())

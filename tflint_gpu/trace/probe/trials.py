@@ -28,6 +28,8 @@ SKIP, MOST, LEAST = 5, 20, 3
 SECONDS, ROUNDS, ENOUGH = 4.0, 6, 3
 #: Batches that are tried in turn with everything else, as multiples of the script's own.
 USUAL = 4
+#: Of the budget, the share that precision gets: it can only be changed in a run that makes its model anew.
+ELSEWHERE = 1 / 3
 #: Changes that belong to one kind of step only and go through the arguments of fit.
 OF_FIT = ("cached-batch", "callbacks-off", "workers-4")
 
@@ -75,6 +77,8 @@ class Trials:
         if track.kind == "fit" and (arguments is None or hasattr(arguments.get("x"), "__next__")):
             return False
         self.track = track
+        if self.room.on_gpu and any(arm.change.startswith("mixed-") for arm in self.arms):
+            self.budget *= 1 - ELSEWHERE
         self.began = monotonic()
         self.order = self._turns()
         return True
@@ -168,7 +172,7 @@ class Trials:
         path = self.run.job["arms_report"]
         kept = ("means", "times", "problem", "error", "memory", "spots")
         found = {arm.change: {name: getattr(arm, name) for name in kept} for arm in self.arms}
-        found[""]["rows"] = self.track.batch_size
+        found[""].update(rows=self.track.batch_size, spent=monotonic() - self.began)
         with open(path + ".part", "w", encoding="utf-8") as file:
             json.dump(found, file)
         os.replace(path + ".part", path)
