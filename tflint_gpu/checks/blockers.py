@@ -7,6 +7,7 @@ read is a blocker too.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ _STATIC = frozenset(
         *("list.insert", "dict.update", "dict.get", "dict.items", "dict.keys", "dict.values", "str.format"),
     )
 )
+
+#: Packages that know nothing of graphs.
+_PYTHON = {*sys.stdlib_module_names, "builtins", "numpy", "scipy", "pandas", "matplotlib", "PIL", "cv2", "tqdm"}
 
 #: Regions whose code is traced under ``fit`` or by ``tf.function``.
 _TRACED = ("graph", "train-step", "test-step", "model", "loss")
@@ -71,10 +75,11 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A line that would not do the same in a graph function, and why not."""
+    """A line that would not do the same in a graph function, and why not; if not `known`, that may not."""
 
     location: Location
     reason: str
+    known: bool = True
 
 
 def blockers(function: Function, program: Program) -> list[Blocker]:
@@ -82,8 +87,9 @@ def blockers(function: Function, program: Program) -> list[Blocker]:
     found: dict[tuple[str, int | None, int], Blocker] = {}
     calls = _calls_by_text(program)
     for blocker in (*_in_calls_of(function, program), *_inside(function, calls, [])):
-        place = blocker.location
-        found.setdefault((place.path, place.cell, place.line), blocker)
+        line = (blocker.location.path, blocker.location.cell, blocker.location.line)
+        if line not in found or (blocker.known and not found[line].known):
+            found[line] = blocker
     return sorted(found.values(), key=lambda blocker: blocker.location)
 
 
@@ -104,7 +110,7 @@ def blockers_under_keras(program: Program, model: Model) -> list[Blocker]:
         _is_plain(value) for call in model.compiles for value in (*call.args, *call.kwargs.values())
     ):
         place = model.compiles[0].location if model.compiles else model.location
-        found.append(Blocker(place, "not all that is traced for this model is known"))
+        found.append(Blocker(place, "not all that is traced for this model is known", known=False))
     return sorted(found, key=lambda blocker: blocker.location)
 
 
@@ -160,7 +166,8 @@ def _in_calls_of(function: Function, program: Program) -> Iterator[Blocker]:
             if any(changes_every_round(value, loop) for loop in call.context.all_loops):
                 yield Blocker(place, "a Python number that changes would trace a new graph in every call")
             elif not _is_known(value):
-                yield Blocker(place, "what is passed here is not known; each new shape or number would trace anew")
+                reason = "what is passed here is not known; each new shape or number would trace anew"
+                yield Blocker(place, reason, known=False)
 
 
 def _is_known(value: Value) -> bool:
@@ -242,7 +249,7 @@ def _of_call(
     place = function.module.location(node)
     known = calls.by_text.get(id(node), [])
     if not known and not (isinstance(node.func, ast.Name) and f"builtins.{node.func.id}" in _STATIC):
-        yield Blocker(place, f"what {ast.unparse(node.func)} does is not known")
+        yield Blocker(place, _unread(node), known=False)
         return
     for call in known:
         if ":" in call.callee:
@@ -250,7 +257,7 @@ def _of_call(
             if inner is not None:
                 yield from _inside(inner, calls, [*path, function])
         elif reason := _of_callee(call, node, fresh):
-            yield Blocker(place, reason)
+            yield Blocker(place, reason, known=_is_read(call.callee))
             return
 
 
@@ -269,7 +276,7 @@ def _called(call: Call) -> Function | None:
 def _of_callee(call: Call, node: ast.Call, fresh: set[str]) -> str:
     name = call.callee
     if not name:
-        return f"what {ast.unparse(node.func)} does is not known"
+        return _unread(node)
     if name in _NEEDS_PYTHON:
         return _NEEDS_PYTHON[name]
     if name in _EFFECTS:
@@ -291,7 +298,18 @@ def _of_callee(call: Call, node: ast.Call, fresh: set[str]) -> str:
         )
     if name.startswith("numpy."):
         return "NumPy computes while the function is traced, not in every call"
-    return "" if name.startswith(_TRACEABLE) else f"{name} is Python: it runs when the function is traced"
+    if name.startswith(_TRACEABLE):
+        return ""
+    return f"{name} is Python: it runs when the function is traced" if _is_read(name) else _unread(node)
+
+
+def _is_read(name: str) -> bool:
+    """Say whether it is known what calling `name` does: other packages may well compute in the graph."""
+    return name.startswith(_TRACEABLE) or name.partition(".")[0] in _PYTHON
+
+
+def _unread(node: ast.Call) -> str:
+    return f"what {ast.unparse(node.func)} does is not known"
 
 
 def _constructs(name: str) -> bool:

@@ -33,7 +33,6 @@ def with_line(line: str, before: str = "") -> str:
         ("v = tf.Variable(0.0)", "", "makes a variable"),
         ("extra = tf.keras.layers.Dense(3)", "", "makes Dense anew"),
         ("helper(loss)", "def helper(t):\n    print(t)\n", "print() would run when"),
-        ("unknown.thing(loss)", "import unknown\n", "unknown.thing is Python"),
         ("for row in x: pass", "", "loops over x in Python"),
         ("tf.summary.scalar('loss', loss)", "", "a tensor as its step"),
     ],
@@ -81,10 +80,30 @@ def test_silent_on_what_tracing_keeps(analyse: Analyse, line: str) -> None:
 )
 def test_arguments_that_would_trace_anew(analyse: Analyse, call: str, reason: str) -> None:
     text = SETUP + "from somewhere import batches\n" + STEP + call
-    messages = [finding.message for finding in named(analyse(text), RULE)]
+    found = named(analyse(text), RULE)
 
-    assert bool(messages) == bool(reason)
-    assert all(reason in message for message in messages)
+    assert bool(found) == bool(reason)
+    assert all(reason in finding.message for finding in found)
+    assert all((finding.severity is Severity.HINT) == ("not known" in reason) for finding in found)
+
+
+@pytest.mark.parametrize("line", ["unknown.thing(loss)", "loss = unknown.loss(loss)", "given(loss)"])
+def test_what_is_not_known_is_a_hint_and_keeps_the_fix_away(analyse: Analyse, line: str) -> None:
+    findings = analyse(with_line(line, "import unknown\nfrom somewhere import given\n"))
+
+    assert [finding.severity for finding in named(findings, RULE)] == [Severity.HINT]
+    (eager,) = named(findings, "eager-train-step")
+    assert eager.fix is None
+    assert "is not known" in eager.unfixable
+
+
+def test_silent_on_a_step_that_is_eager_by_its_method(analyse: Analyse) -> None:
+    drive = "env = gym.make('Pendulum-v1')\nfor x, y in ds:\n    env.step(0)\n    train_step(x, y)\n"
+    text = "import gymnasium as gym\n" + with_line("print(loss)").removesuffix(LOOP) + drive
+    findings = analyse(text)
+
+    assert [finding.severity for finding in named(findings, "eager-train-step")] == [Severity.INFO]
+    assert named(findings, RULE) == []
 
 
 def test_silent_where_the_step_is_traced_already(analyse: Analyse) -> None:

@@ -26,6 +26,7 @@ from tflint_gpu.program.values import Items, Produced, Value
 from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
+    from tflint_gpu.findings import Location
     from tflint_gpu.program.views import Program, Step
     from tflint_gpu.trace.evidence import Evidence, Spot
 
@@ -48,17 +49,11 @@ class EagerTrainStep(Check):
             is_true(call.argument("run_eagerly", 0)) for call in program.calls_to(*_SWITCHES)
         ):
             return
-        compiled = {step.apply.location for step in program.steps if "graph" in step.apply.context.regions}
-        adapting = {step.apply.module.path for step in program.steps if learns_to_learn(step)}
         for step, loop, function in steps_by_hand(program):
             shown = function or _function_of_apply(step)
             start = shown.function.location if shown else loop.location
             related = (Related(loop.location, "this loop drives it"),) if shown else ()
-            severity = self._severity(
-                step,
-                loop,
-                simulates(program) or step.apply.module.path in adapting or step.apply.location in compiled,
-            )
+            severity = Severity.INFO if is_chosen(step, loop, program) else self.severity
             yield self.at(
                 span(start, step.tape),
                 "Python runs this training step op by op: the GPU waits for the host between its kernels. "
@@ -88,12 +83,6 @@ class EagerTrainStep(Check):
             decorator="{tensorflow.function}",
         )
 
-    def _severity(self, step: Step, loop: Loop, chosen: bool) -> Severity:
-        """Lower the voice where eager control flow is the method or a switch's choice, or trains a picture."""
-        if chosen or drives_environment(loop) or adapts(loop) or _optimizes_inputs(step):
-            return Severity.INFO
-        return self.severity
-
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the step as one graph, where it could be tried, else by the ops that Python ran one by one."""
         tape = replace(finding.location, line=finding.location.end_line)
@@ -122,6 +111,25 @@ def steps_by_hand(program: Program) -> Iterator[tuple[Step, Loop, Activation | N
         if start not in seen:
             seen.add(start)
             yield step, step.loop, function
+
+
+def is_chosen(step: Step, loop: Loop, program: Program) -> bool:
+    """Say whether a step may well be eager on purpose: by the method, by a switch, or to train a picture."""
+    compiled, adapting = program.once(_compiled_or_adapting)
+    return (
+        simulates(program)
+        or step.apply.module.path in adapting
+        or step.apply.location in compiled
+        or drives_environment(loop)
+        or adapts(loop)
+        or _optimizes_inputs(step)
+    )
+
+
+def _compiled_or_adapting(program: Program) -> tuple[set[Location], set[str]]:
+    """Return the updates that a graph function makes elsewhere, and the files with steps that learn to learn."""
+    compiled = {step.apply.location for step in program.steps if "graph" in step.apply.context.regions}
+    return compiled, {step.apply.module.path for step in program.steps if learns_to_learn(step)}
 
 
 def _function_of_apply(step: Step) -> Activation | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.blockers import blockers
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.graph.eager_train_step import steps_by_hand
-from tflint_gpu.findings import Finding, Related
+from tflint_gpu.checks.graph.eager_train_step import is_chosen, steps_by_hand
+from tflint_gpu.findings import Finding, Related, Severity
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
@@ -24,8 +24,10 @@ class TfFunctionUnsafeToAdd(Check):
         if not program.target.on_tensorflow:
             return
         seen = set()
-        for _, _, activation in steps_by_hand(program):
-            for blocker in blockers(activation.function, program) if activation else ():
+        for step, loop, activation in steps_by_hand(program):
+            if activation is None or is_chosen(step, loop, program):
+                continue
+            for blocker in blockers(activation.function, program):
                 if blocker.location in seen:
                     continue
                 seen.add(blocker.location)
@@ -33,6 +35,8 @@ class TfFunctionUnsafeToAdd(Check):
                     blocker.location,
                     f"This line keeps the step from becoming a tf.function, which spares the GPU waits: "
                     f"{blocker.reason}.",
-                    qualname=activation.function.qualname if activation else "",
-                    related=(Related(activation.function.location, "the step"),) if activation else (),
+                    # What is not known may be no hindrance: the fix that is not made says it.
+                    severity=None if blocker.known else Severity.HINT,
+                    qualname=activation.function.qualname,
+                    related=(Related(activation.function.location, "the step"),),
                 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.precision.half_precision_unsafe import output_layers
+from tflint_gpu.checks.steps import hides_gpus
 from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
@@ -40,7 +41,7 @@ class MixedPrecisionOff(Check):
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield one finding a trained, large model of a program that never touches precision."""
-        if _decided(program):
+        if _decided(program) or hides_gpus(program):
             return
         trained = [model for model in program.models if model.trained]
         large = [model for model in trained if _is_large(model) and not any(map(_has_dtype, model.layers))]
