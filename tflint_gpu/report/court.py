@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.findings import Finding, Location, Verdict
+from tflint_gpu.report.bodies import Bodies
 from tflint_gpu.report.texts import Texts
 from tflint_gpu.source.texts import Error
 from tflint_gpu.trace.follow import follow
@@ -28,6 +29,7 @@ class Court:
         self.evidence = followed.evidence
         self.edits = followed.edits
         self.texts = texts
+        self.bodies = Bodies(texts)
         self.failures: list[Error] = []
         self.stale: set[str] = set()
         self._fresh: dict[str, bool] = {}
@@ -117,12 +119,19 @@ class Court:
         return self._fresh[path]
 
     def never_ran(self, where: Location) -> bool:
-        """Say whether the trace recorded which lines ran, and `where` is not among them."""
-        ran = self.evidence.ran(where)
-        if ran is None and self.evidence.executed:
+        """Say whether the trace recorded which lines ran, and those of the code at `where` are not among them."""
+        if not self.evidence.executed:
+            return False
+        ran = self.evidence.ran(self._shown_by(where))
+        if ran is None:
             # A module that the run never loaded; other files (requirements, settings) are never "run".
             return where.path.endswith((".py", ".ipynb")) and where.path not in self.evidence.sources
-        return ran is False
+        return not ran
+
+    def _shown_by(self, where: Location) -> Location:
+        body, edit = self.bodies.behind(where), self.edits.get(where.path)
+        # A body that was edited since has lost the lines that ran.
+        return body if edit is None or edit.stands(body) else where
 
     def _failed(self, check: Check, doing: str, where: Location, problem: Exception) -> None:
         sentence = (

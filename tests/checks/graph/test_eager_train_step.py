@@ -201,15 +201,6 @@ def test_another_step_as_a_graph_says_nothing_of_this_one(rule: Callable[[str], 
     assert judged.impact.basis.startswith("trace: eager ops")
 
 
-def test_a_function_that_is_made_and_never_called_is_not_exercised(rule: Callable[[str], Check]) -> None:
-    check = rule(RULE)
-    place = Location("train.py", 3, 1, 4, 30)
-    evidence = evidence_of(eager=Eager(54, 0.9), executed={"train.py": (1, 2, 3, 9)}, sources={"train.py": "x"})
-    judged = check.judge(check.at(place, "a suspicion"), evidence)
-    assert judged is not None
-    assert judged.verdict is Verdict.NOT_EXERCISED
-
-
 def test_not_judged_where_eager_ops_were_not_counted(rule: Callable[[str], Check]) -> None:
     check = rule(RULE)
     assert check.judge(finding_at(check, 3), evidence_of()) is None

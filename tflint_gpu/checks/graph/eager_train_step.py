@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.blockers import blockers
@@ -19,7 +18,7 @@ from tflint_gpu.checks.loops import (
     span,
 )
 from tflint_gpu.checks.verdicts import by_repair
-from tflint_gpu.findings import Finding, Fix, Related, Severity, Verdict
+from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.context import Activation, Loop
 from tflint_gpu.program.questions import is_true
 from tflint_gpu.program.values import Items, Produced, Value
@@ -85,10 +84,6 @@ class EagerTrainStep(Check):
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
         """Judge by the step as one graph, where it could be tried, else by the ops that Python ran one by one."""
-        tape = replace(finding.location, line=finding.location.end_line)
-        if evidence.ran(tape) is False:
-            # The line of a ``def`` runs where the function is made, whether anybody calls it or not.
-            return Judgement(Verdict.NOT_EXERCISED)
         tried = evidence.experiment("tf-function")
         mine = tried is not None and any(_is_of(finding, spot) for spot in tried.spots)
         return (by_repair(tried) if mine else None) or judge_eager(evidence)
