@@ -8,10 +8,21 @@ from dataclasses import replace
 import pytest
 
 from tests.checks.conftest import evidence_of, finding_at
+from tflint_gpu.checks import load_check
 from tflint_gpu.checks.catalogue import all_pages
-from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Location, Verdict
-from tflint_gpu.trace.evidence import CallbackCost, Eager, PipelineStage, PythonInput, Spot, WhatIf
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.findings import Finding, Location, Verdict
+from tflint_gpu.trace.evidence import (
+    CallbackCost,
+    Device,
+    Eager,
+    Environment,
+    PipelineStage,
+    PythonInput,
+    Spot,
+    WhatIf,
+    Window,
+)
 from tflint_gpu.trace.whatif import CHANGES
 
 LINE = 3
@@ -33,8 +44,8 @@ def test_what_rules_ask_for_can_be_tried(rule: Callable[[str], Check]) -> None:
     finding = finding_at(rule("missing-prefetch"), LINE)
     asked = {change for page in all_pages() for change in rule(page.name).asks(finding)}
     assert asked <= set(CHANGES)
-    # Order of elements is nobody's fault, and the cached batch is always tried.
-    assert set(CHANGES) - asked == {"cached-batch", "determinism-off"}
+    # The cached batch is always tried. Order of elements is nobody's fault, and no rule advises against XLA.
+    assert set(CHANGES) - asked == {"cached-batch", "determinism-off", "xla-off"}
 
 
 #: Rule, its what-if run, what else the trace must have seen, and details of the finding.
@@ -54,6 +65,41 @@ ASKING = [
         {},
     ),
 ]
+
+
+#: What else the other rules that ask must see: fields of the evidence, and details of the finding.
+HERE = Spot("train.py", LINE)
+TWO_GPUS = Environment(device=Device("H200", "gpu", traced=True, count=2))
+SHORT = Window("fit", 10, 20, 1.0, 0.05, HERE)
+ALSO_ASKING: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "serial-file-read": ({"pipelines": (stage("Map"),)}, {"op": "map"}),
+    "batch-size-ignored": ({"window": Window("fit", 10, 20, 10.0, 0.05, HERE, 32)}, {"asked": 256}),
+    "replica-batch-starved": ({"environment": TWO_GPUS}, {}),
+    "lightweight-model": (
+        {"what_if": (none("cached-batch"),), "window": SHORT},
+        {},
+    ),
+    "eager-train-step": ({"eager": Eager(100.0, 0.8, ((HERE, 100.0),))}, {}),
+}
+CHECKS = [load_check(page)(page, page.severity, dict(page.options)) for page in all_pages()]
+ASKED = [(check.page.name, change) for check in CHECKS for change in check.asks(finding_at(check, LINE))]
+
+
+@pytest.mark.parametrize(("name", "change"), ASKED)
+def test_what_a_rule_asks_for_makes_a_difference_to_it(
+    rule: Callable[[str], Check], name: str, change: str
+) -> None:
+    rows = {row[0]: row[2:] for row in ASKING if row[1] == change}
+    check, (seen, detail) = rule(name), rows.get(name) or ALSO_ASKING.get(name, ({}, {}))
+    others = seen.get("what_if", ())
+    assert isinstance(others, tuple)
+
+    def said(*results: WhatIf) -> tuple[Judgement | None, list[Finding]]:
+        evidence = evidence_of(gpu=True, buckets={"input_wait": 6.0, "device_compute": 3.0}, **seen)
+        evidence = replace(evidence, what_if=(*others, *results))
+        return check.judge(finding_at(check, LINE, **detail), evidence), list(check.observe(evidence))
+
+    assert said(replace(gain(change), spots=(HERE,))) != said()
 
 
 @pytest.mark.parametrize(("name", "change", "seen", "detail"), ASKING)

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from tests.checks.conftest import evidence_of
-from tflint_gpu.checks.verdicts import by_experiment, place_of, share_of_step, weigh, without_overhead
+from tflint_gpu.checks.verdicts import (
+    by_experiment,
+    place_of,
+    share_of_step,
+    weigh,
+    with_larger_batch,
+    without_overhead,
+)
 from tflint_gpu.findings import Verdict
 from tflint_gpu.trace.evidence import Spot, WhatIf
 
@@ -42,6 +49,24 @@ def test_an_experiment_speaks_only_where_its_interval_does(
 
 def test_what_was_not_run_proves_nothing() -> None:
     assert by_experiment(None) is None
+
+
+@pytest.mark.parametrize(
+    ("lows", "most", "chosen"),
+    [
+        ({"batch-x2": 1.4, "batch-x4": 2.1, "batch-x8": 1.9}, 16, "batch-x4"),
+        ({"batch-x2": 1.4, "batch-x4": 2.1, "batch-x8": 1.9}, 3.5, "batch-x2"),
+        ({"batch-x2": 1.1, "batch-x4": 0.9}, 16, "batch-x2"),
+        ({"batch-x2": 0.97, "batch-x4": 0.7}, 16, "batch-x4"),
+        ({"batch-x8": 2.0}, 4, None),
+        ({"xla": 2.0}, 16, None),
+    ],
+    ids=["the best gain", "not above what is asked", "a gain, though smaller", "no gain", "too large", "no batch"],
+)
+def test_the_larger_batch_that_tells_most(lows: dict[str, float], most: float, chosen: str | None) -> None:
+    runs = tuple(WhatIf(change, 10.0, 10.0, low + 0.2, 3, 0.1, low, low + 0.4) for change, low in lows.items())
+    found = with_larger_batch(evidence_of(what_if=runs), most)
+    assert (found.change if found else None) == chosen
 
 
 def test_share_of_step_needs_a_step_and_is_one_at_most() -> None:

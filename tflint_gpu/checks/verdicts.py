@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tflint_gpu.checks.check import Judgement
 from tflint_gpu.findings import Impact, Location, Measure, Severity, Verdict
 from tflint_gpu.trace.evidence import Evidence, WhatIf
@@ -56,6 +58,17 @@ def by_repair(result: WhatIf | None, severity: Severity | None = None) -> Judgem
         return judged
     reason = f"the run with the change ({result.change}) gained nothing beyond its noise"
     return Judgement(Verdict.UNMEASURED, _figures(result), reason=reason)
+
+
+def with_larger_batch(evidence: Evidence, most: float = math.inf) -> WhatIf | None:
+    """Return the run with a larger batch that tells most: of those that gain the best, else the largest.
+
+    Batches more than `most` times as large are left aside; None where no other was tried.
+    """
+    tried = [result for result in evidence.what_if if 1 < result.factor <= most]
+    gains = [result for result in tried if result.gain]
+    best = max(gains, key=lambda result: result.low, default=None)
+    return best or max(tried, key=lambda result: result.factor, default=None)
 
 
 def most_saved(result: WhatIf) -> float:

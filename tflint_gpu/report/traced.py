@@ -156,15 +156,15 @@ def _on_losses(losses: Losses | None) -> str:
 
 def _in_words(result: WhatIf) -> str:
     if result.gain:
-        return f"gives back {percent(result.saved_share)} of the step{_but(result.change)}"
+        return f"gives back {percent(result.saved_share)} of the step{_but(result)}"
     return "slower" if result.high < 1 else "no difference beyond the noise"
 
 
-def _but(change: str) -> str:
+def _but(result: WhatIf) -> str:
     """Return what of a change that gains is not tested, or different."""
-    if change.startswith("batch-x"):
+    if result.factor > 1:
         return "; convergence is not tested"
-    return "; Python in the step runs once" if change == "tf-function" else ""
+    return "; Python in the step runs once" if result.change == "tf-function" else ""
 
 
 def _placements(evidence: Evidence) -> list[str]:

@@ -48,6 +48,11 @@ class WhatIf:
         return self.low > 1.0
 
     @property
+    def factor(self) -> int:
+        """How many times as large as the script's own its batches are; 1 where another thing was changed."""
+        return int(self.change.removeprefix("batch-x")) if self.change.startswith("batch-x") else 1
+
+    @property
     def basis(self) -> str:
         """How a report names what is known from this run: ``what-if: cached batch``."""
         return f"what-if: {self.change.replace('-', ' ')}{', one run' if self.repeats == 1 else ''}"

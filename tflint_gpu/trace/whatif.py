@@ -177,9 +177,7 @@ def knee(results: Sequence[WhatIf], batch: int | None = None) -> str:
 
     "" where no two sizes were tried, none of them is a gain, or the noise hides where the growth ends.
     """
-    sizes = {
-        int(each.change.removeprefix("batch-x")): each for each in results if each.change.startswith("batch-x")
-    }
+    sizes = {each.factor: each for each in results if each.factor > 1}
     if len(sizes) < 2 or not any(each.gain for each in sizes.values()):
         return ""
     best, hidden, low, high = 1, False, 1.0, 1.0

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tests.checks.conftest import Analyse, evidence_of, line_of
-from tflint_gpu.checks.check import Check
-from tflint_gpu.findings import Finding, Severity, Verdict
-from tflint_gpu.trace.evidence import Spot
+from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.findings import Finding, Impact, Severity, Verdict
+from tflint_gpu.trace.evidence import Spot, WhatIf, Window
 
 PROGRAM = """
 import sys
@@ -96,3 +96,20 @@ def test_judged_by_the_rows_of_the_steps(analyse: Analyse, rule: Callable[[str],
 
     assert (judged(64), judged(256)) == (Verdict.CONFIRMED, Verdict.REFUTED)
     assert (judged(None), judged(64, at=line + 40)) == (None, None)
+
+
+def test_the_largest_batch_that_was_asked_for_says_what_it_gains(
+    analyse: Analyse, rule: Callable[[str], Check]
+) -> None:
+    (finding,) = found(analyse, "model.fit(ds, batch_size=256)")
+    window = Window("fit", 10, 20, 10.0, 0.05, Spot("train.py", finding.location.line), 64)
+
+    def judged(*what_if: WhatIf) -> Judgement:
+        judgement = rule("batch-size-ignored").judge(finding, evidence_of(window=window, what_if=what_if))
+        assert judgement is not None
+        return judgement
+
+    runs = [WhatIf(f"batch-x{factor}", 1.0, factor, factor, 3, 0.02, factor - 0.1, factor) for factor in (2, 4, 8)]
+    assert judged(*runs).impact == Impact(0.75, "what-if: batch x4")
+    assert judged(runs[2]).impact is None
+    assert judged(replace(runs[1], low=0.9)) == replace(judged(), impact=None)

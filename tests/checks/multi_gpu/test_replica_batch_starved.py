@@ -8,7 +8,7 @@ import pytest
 from tests.checks.conftest import Analyse, evidence_of, finding_at, line_of, named
 from tflint_gpu.checks.check import Check
 from tflint_gpu.findings import Severity, Verdict
-from tflint_gpu.trace.evidence import Evidence
+from tflint_gpu.trace.evidence import Evidence, WhatIf
 
 RULE = "replica-batch-starved"
 
@@ -80,6 +80,9 @@ def test_towers_of_the_old_kind(analyse: Analyse) -> None:
     assert finding.location.line == line_of(text, "model.fit")
 
 
+DOUBLED = WhatIf("batch-x2", 6.0, 10.0, 1.6, 3, 0.1, 1.5, 1.7)
+
+
 def _run(gpus: int, batch: int, collectives: float) -> Evidence:
     evidence = evidence_of(gpu=True, buckets={"device_compute": 10.0 - collectives, "collectives": collectives})
     assert evidence.window is not None
@@ -97,10 +100,24 @@ def _run(gpus: int, batch: int, collectives: float) -> Evidence:
         (_run(4, 32, 4.0), Verdict.CONFIRMED),
         (_run(4, 512, 4.0), Verdict.REFUTED),
         (_run(4, 32, 0.1), Verdict.MINOR),
+        (replace(_run(4, 32, 0.1), what_if=(DOUBLED,)), Verdict.CONFIRMED),
+        (replace(_run(4, 32, 4.0), what_if=(replace(DOUBLED, low=0.99, high=1.01),)), Verdict.REFUTED),
+        (replace(_run(4, 32, 4.0), what_if=(replace(DOUBLED, low=0.8),)), Verdict.UNMEASURED),
+        (replace(_run(1, 32, 0.0), what_if=(DOUBLED,)), None),
         (_run(1, 32, 0.0), None),
         (evidence_of(), None),
     ],
-    ids=["collectives", "fed", "no cost", "one GPU", "no GPU"],
+    ids=[
+        "collectives",
+        "fed",
+        "no cost",
+        "a larger batch gains",
+        "it does not",
+        "it is noisy",
+        "it gains on one GPU",
+        "one GPU",
+        "no GPU",
+    ],
 )
 def test_judged(rule: Callable[[str], Check], evidence: Evidence, verdict: Verdict | None) -> None:
     check = rule(RULE)

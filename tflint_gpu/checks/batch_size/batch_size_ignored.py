@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.generators import is_python_input
 from tflint_gpu.checks.pipelines import batch_in_force
-from tflint_gpu.findings import Finding, Location, Measure, Related, Verdict
+from tflint_gpu.checks.verdicts import with_larger_batch
+from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Verdict
 from tflint_gpu.program.questions import constant, options_of
 from tflint_gpu.program.values import Const, Dataset, Parameter, Unknown, Value
 from tflint_gpu.trace.evidence import touches
@@ -60,7 +61,7 @@ class BatchSizeIgnored(Check):
         )
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Compare the rows of the steps that this fit made with those it was asked for."""
+        """Compare the rows of the steps that this fit made with those it was asked for; say what these gain."""
         window, asked = evidence.window, finding.detail.get("asked")
         place = finding.detail.get("fit", finding.location)
         if window is None or window.seen_as != "fit" or not touches(window.spot, place):
@@ -68,7 +69,11 @@ class BatchSizeIgnored(Check):
         if not isinstance(asked, int) or window.batch_size is None:
             return None
         figures = (Measure("rows_of_a_step", window.batch_size), Measure("rows_asked_for", asked))
-        return Judgement(Verdict.REFUTED if window.batch_size == asked else Verdict.CONFIRMED, figures)
+        if window.batch_size == asked:
+            return Judgement(Verdict.REFUTED, figures)
+        larger = with_larger_batch(evidence, most=asked / window.batch_size)
+        gain = Impact(round(larger.saved_share, 4), larger.basis) if larger and larger.gain else None
+        return Judgement(Verdict.CONFIRMED, figures, gain)
 
 
 def _certain(size: Value | None) -> bool:

@@ -12,7 +12,7 @@ from tflint_gpu.checks.generators import image_flow, is_python_input
 from tflint_gpu.checks.loops import adapts, drives_environment
 from tflint_gpu.checks.pipelines import batch_in_force
 from tflint_gpu.checks.rows import one_row
-from tflint_gpu.checks.verdicts import by_repair
+from tflint_gpu.checks.verdicts import by_repair, with_larger_batch
 from tflint_gpu.findings import Finding, Location, Measure, Severity, Verdict
 from tflint_gpu.program.questions import constant
 from tflint_gpu.program.values import (
@@ -128,7 +128,7 @@ class TinyBatch(Check):
         busy = evidence.gpu_busy_share
         if busy is not None and busy > BUSY:
             return Judgement(Verdict.REFUTED, (Measure("gpu_busy_share", round(busy, 4)),))
-        result = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
+        result = with_larger_batch(evidence)
         judged = by_repair(result)
         if judged is None or result is None:
             return None

@@ -19,8 +19,6 @@ HIGH_SHARE = 0.15
 #: Changes that put more work behind each launch, with the words the message uses for them.
 _REMEDIES = {
     "xla": "XLA",
-    "batch-x2": "a doubled batch",
-    "batch-x4": "a batch four times as large",
     "steps-per-execution-8": "steps_per_execution",
 }
 
@@ -68,7 +66,8 @@ def _starved(busy: float, input_wait: float, kernels: Kernels | None) -> bool:
 
 
 def _best(evidence: Evidence) -> WhatIf | None:
-    gains = [result for name in _REMEDIES if (result := evidence.experiment(name)) and result.gain]
+    remedies = (result for result in evidence.what_if if result.change in _REMEDIES or result.factor > 1)
+    gains = (result for result in remedies if result.gain)
     return max(gains, key=lambda result: result.saved_share, default=None)
 
 
@@ -76,7 +75,8 @@ def _advice(evidence: Evidence) -> str:
     best = _best(evidence)
     if best is None:
         return "a larger batch, XLA or steps_per_execution put more work behind each launch"
-    return f"{_REMEDIES[best.change]} saves {best.saved_share:.0%} of the step here"
+    remedy = _REMEDIES.get(best.change) or f"a batch {best.factor} times as large"
+    return f"{remedy} saves {best.saved_share:.0%} of the step here"
 
 
 def _impact(share: float, evidence: Evidence) -> Impact:

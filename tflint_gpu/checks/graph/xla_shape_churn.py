@@ -21,7 +21,6 @@ class XlaShapeChurn(Check):
     """Reports compiled steps that are fed batches of changing length."""
 
     needles = ("padded_batch", "bucket_by_sequence_length", "to_tensor", "TextVectorization")
-    experiments = ("xla-off",)
 
     def find(self, program: Program) -> Iterator[Finding]:
         """Yield compiled functions at their making, and what `fit` compiles at the stage that pads."""

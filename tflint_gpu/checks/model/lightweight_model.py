@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tflint_gpu.checks.architecture import inputs_of
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.steps import hides_gpus
+from tflint_gpu.checks.verdicts import with_larger_batch
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.values import Const, Items
@@ -119,8 +120,8 @@ def _too_little_work(evidence: Evidence) -> bool:
 
 
 def _gain(evidence: Evidence) -> Impact | None:
-    """Return what a batch four times as large gives back, where that was tried."""
-    larger = evidence.experiment("batch-x4") or evidence.experiment("batch-x2")
+    """Return what a larger batch gives back, where one was tried."""
+    larger = with_larger_batch(evidence)
     if larger is None or not larger.gain:
         return None
     return Impact(round(larger.saved_share, 4), larger.basis)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tflint_gpu.checks.check import Check, Judgement
-from tflint_gpu.checks.verdicts import weigh
+from tflint_gpu.checks.verdicts import by_repair, weigh
 from tflint_gpu.findings import Finding, Fix, Location, Measure, Severity, Verdict
 from tflint_gpu.program.calls import Call
 from tflint_gpu.program.questions import options_of
@@ -104,7 +104,7 @@ class ReplicaBatchStarved(Check):
         return self.severity if size // replicas < STARVED else Severity.INFO
 
     def judge(self, finding: Finding, evidence: Evidence) -> Judgement | None:
-        """Judge by the time that collectives take; a run on one device says nothing about several."""
+        """Judge by a larger batch, else by the time that collectives take; one device says nothing of several."""
         count, share = evidence.environment.device.count, evidence.share("collectives")
         if evidence.gpu_busy_share is None or count < 2 or share is None:
             return None
@@ -112,6 +112,9 @@ class ReplicaBatchStarved(Check):
         if size is not None and size // count >= FED:
             return Judgement(Verdict.REFUTED, (Measure("batch_per_replica", size // count),))
         measures = () if size is None else (Measure("batch_per_replica", size // count),)
+        tried = by_repair(evidence.experiment("batch-x2"))
+        if tried is not None:
+            return replace(tried, measures=(*tried.measures, *measures))
         return weigh(share, "collectives_share", "trace: collectives", *measures)
 
 
