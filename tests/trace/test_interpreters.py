@@ -22,8 +22,13 @@ pytestmark = [
 
 #: Argument of the script, how its steps are seen, its line, and changes that its input or step allows.
 KINDS = [
-    ("fit", "fit", "model.fit(slow", ("cached-batch", "parallel-map", "cache", "callbacks-off")),
-    ("eager-fit", "fit", "model.fit(slow", ("run-eagerly-off",)),
+    (
+        "fit",
+        "fit",
+        "model.fit(slow, epochs=2, verbose=0, callbacks",
+        ("cached-batch", "parallel-map", "cache", "callbacks-off"),
+    ),
+    ("eager-fit", "fit", "model.fit(slow, epochs=2, verbose=0, callbacks", ("run-eagerly-off",)),
     ("sequence", "fit", "model.fit(Items", ("cached-batch", "workers-4")),
     ("generator", "fit", "model.fit(batches", ()),
     ("train_on_batch", "train_on_batch", "model.train_on_batch", ()),
