@@ -183,6 +183,8 @@ def test_training_in_a_thread_is_seen(traced: Tracing) -> None:
     evidence, _ = traced("kinds.py", "thread", changes=())
     assert evidence.window is not None
     assert (evidence.window.seen_as, evidence.window.steps > 5) == ("fit", True)
+    assert evidence.window.spot is not None
+    assert evidence.window.spot.line == line_of("kinds.py", "threading.Thread(")
 
 
 @real

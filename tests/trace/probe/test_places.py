@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import _thread
+import queue
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tflint_gpu.trace.probe.lines import Lines
 from tflint_gpu.trace.probe.places import KERAS, OTHER, OURS, PROBE, PROJECT, TENSORFLOW, Places, same
+from tflint_gpu.trace.probe.threads import watch_threads
 
 
 @pytest.fixture
@@ -45,6 +50,44 @@ def test_the_caller_is_the_nearest_project_line(places: Places, tmp_path: Path) 
     found: list[dict[str, object] | None] = []
     run(tmp_path, "train.py", "def work():\n    ask()\n\n\nwork()\n", ask=lambda: found.append(places.caller()))
     assert found == [{"path": "train.py", "line": 2, "cell": None, "function": "work"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("def work():\n    ask()\n\n\nThread(target=work).start()\n", 2),
+        ("thread = Thread(\n    target=ask)\n\nthread.start()\n", 1),
+        ("class Own(Thread):\n    def run(self):\n        ask()\n\n\nOwn().start()\n", 3),
+        ("Timer(0.01, ask).start()\n", 1),
+        ("with Pool(1) as pool:\n    pool.submit(ask)\n", 2),
+        ("start_new_thread(ask, ())\n", None),
+    ],
+    ids=[
+        "a function of the user's",
+        "another's",
+        "a class",
+        "a timer",
+        "a pool",
+        "no Thread",
+    ],
+)
+def test_what_a_thread_runs_has_a_line(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, line: int | None
+) -> None:
+    monkeypatch.setattr(threading.Thread, "__init__", threading.Thread.__init__)
+    watch_threads(places)
+    found: queue.SimpleQueue[dict[str, object] | None] = queue.SimpleQueue()
+    names = {"Thread": threading.Thread, "Timer": threading.Timer, "Pool": ThreadPoolExecutor}
+    run(
+        tmp_path,
+        "train.py",
+        source,
+        ask=lambda: found.put(places.caller()),
+        start_new_thread=_thread.start_new_thread,
+        **names,
+    )
+    spot = found.get(timeout=10.0)
+    assert (spot["line"] if spot else None) == line
 
 
 def test_generated_code_stands_for_its_origin(places: Places, tmp_path: Path) -> None:

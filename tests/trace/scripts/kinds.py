@@ -55,7 +55,7 @@ slow = tf.data.Dataset.from_tensor_slices((x, y)).map(slow_rows).batch(8)
 model.compile("sgd", "mse", run_eagerly=sys.argv[1] == "eager-fit")
 
 if sys.argv[1] == "thread":
-    threading.Thread(target=lambda: model.fit(slow, epochs=2, verbose=0)).start()
+    threading.Thread(target=model.fit, args=(slow,), kwargs={"epochs": 2, "verbose": 0}).start()
 elif sys.argv[1] == "no-steps":
     forward = tf.function(model)
     until = time.monotonic() + 5.0

@@ -28,6 +28,7 @@ from .profile import NoMarker, Profile
 from .python_input import PythonInput
 from .recipes import Recipes
 from .replaced import Replaced
+from .threads import watch_threads
 from .trials import Trials
 from .watch import DeadlineWatch
 
@@ -83,6 +84,7 @@ class Run:
         ImportWatch(actions)
         self.mutes.watch_files()
         self.processes.install()
+        watch_threads(self.places)
 
     def _tensorflow(self, tf):
         self.tensorflow = tf

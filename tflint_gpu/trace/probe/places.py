@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+from .threads import made_at
+
 PROBE = os.path.dirname(os.path.abspath(__file__))
 INTERNAL = re.compile(r"[/\\](tensorflow|keras|tf_keras|tensorboard)[/\\]")
 INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
@@ -91,7 +93,7 @@ class Places:
         """Return the spot of the innermost project frame; None when a frame of a kind not in `through` is nearer.
 
         With the default, a call that Keras or TensorFlow made by themselves has no spot, one that
-        ``tqdm`` passed on has.
+        ``tqdm`` passed on has, and so has what a thread was made for: that of the line that made it.
         """
         frame = sys._getframe(1)
         while frame is not None:
@@ -104,7 +106,7 @@ class Places:
             if kind not in through:
                 return None
             frame = frame.f_back
-        return None
+        return made_at()
 
     def in_loop(self):
         """Say whether some project frame of this call stands in a loop: then more calls like this may come."""
