@@ -33,8 +33,8 @@ class TfFunctionUnsafeToAdd(Check):
                 seen.add(blocker.location)
                 yield self.at(
                     blocker.location,
-                    f"This line keeps the step from becoming a tf.function, which spares the GPU waits: "
-                    f"{blocker.reason}.",
+                    f"{'Change' if blocker.known else 'Look at'} this line before the step becomes a tf.function, "
+                    f"which ends the GPU's waits for Python: {blocker.reason}.",
                     # What is not known may be no hindrance: the fix that is not made says it.
                     severity=None if blocker.known else Severity.HINT,
                     qualname=activation.function.qualname,
