@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -101,101 +100,6 @@ def test_code_that_never_ran(
     item = finding("TFG101", ("train.py", 11, 9, 12, 19))
     seen = evidence(texts, executed={"train.py": ran})
     assert merged([item], [check(judgement=CONFIRMED)], seen, texts).findings[0].verdict is verdict
-
-
-BUILT = """\
-import tensorflow as tf
-
-
-@tf.function(
-    jit_compile=True,
-)
-def compiled(
-    x=tf.zeros([1]),
-):
-    \"\"\"One line runs.\"\"\"
-    if x:
-        return x
-    return x + 1
-
-
-class Trainer:
-    @staticmethod
-    async def step(x): return x
-"""
-#: Lines of `BUILT` that run where its function is made, and nobody calls it.
-MADE = (1, 4, 5, 7, 8, 16, 17, 18)
-
-
-@pytest.mark.parametrize(
-    ("where", "ran", "verdict"),
-    [
-        ((4, 2, 6, 2), MADE, Verdict.NOT_EXERCISED),
-        ((7, 1, 9, 3), MADE, Verdict.NOT_EXERCISED),
-        ((7, 1, 13, 17), MADE, Verdict.NOT_EXERCISED),
-        ((4, 2, 6, 2), (*MADE, 13), Verdict.CONFIRMED),
-        ((7, 1, 9, 3), (*MADE, 11), Verdict.CONFIRMED),
-        ((7, 1, 13, 17), (*MADE, 13), Verdict.CONFIRMED),
-        ((8, 7, 8, 20), MADE, Verdict.CONFIRMED),
-        ((17, 6, 17, 18), MADE, Verdict.CONFIRMED),
-        ((16, 1, 16, 15), MADE, Verdict.CONFIRMED),
-    ],
-    ids=[
-        "a decorator of what nobody calls",
-        "a def that nobody calls",
-        "a def and lines of its body, none of them called",
-        "a decorator of what is called",
-        "a def that is called",
-        "a def and its body, called",
-        "a default, which is worked out where the function is made",
-        "a function in one line, of which nobody can tell",
-        "a class",
-    ],
-)
-@pytest.mark.parametrize("notebook", [False, True], ids=["script", "notebook"])
-def test_the_head_of_a_function_ran_if_its_body_did(
-    where: tuple[int, ...],
-    ran: tuple[int, ...],
-    verdict: Verdict,
-    notebook: bool,
-    finding: Make,
-    check: Callable,
-    texts: Texts,
-) -> None:
-    path, key, cell = ("n.ipynb", "n.ipynb#2", 2) if notebook else ("built.py", "built.py", None)
-    cells = [{"cell_type": "code", "source": text} for text in ("%matplotlib inline\nx = 1\n", BUILT)]
-    text = json.dumps({"cells": cells, "nbformat": 4}) if notebook else BUILT
-    (texts.root / path).write_text(text, encoding="utf-8")
-    item = finding("TFG101", (path, *where))
-    item = replace(item, location=replace(item.location, cell=cell))
-    sources = {path: texts.digest(path) or ""}
-    seen = evidence(sources=sources, executed={key: ran})
-    assert merged([item], [check(judgement=CONFIRMED)], seen, texts).findings[0].verdict is verdict
-
-
-def test_a_head_whose_body_was_edited_since_is_judged_as_it_stands(
-    finding: Make, check: Callable, texts: Texts
-) -> None:
-    before = BUILT.encode()
-    (texts.root / "built.py").write_bytes(before)
-    seen = evidence(
-        sources={"built.py": texts.digest("built.py") or ""},
-        executed={"built.py": (*MADE, 11, 13)},
-        lines=remember("built.py", before),
-    )
-    (texts.root / "built.py").write_text(BUILT.replace("if x:", "if x > 1:").replace("x + 1", "x + 2"))
-    item = finding("TFG101", ("built.py", 4, 2, 6, 2))
-    after = Texts(texts.root)
-    assert merged([item], [check(judgement=CONFIRMED)], seen, after).findings[0].verdict is Verdict.CONFIRMED
-
-
-def test_a_file_that_is_no_python_any_more_is_judged_by_its_lines(
-    finding: Make, check: Callable, texts: Texts
-) -> None:
-    (texts.root / "built.py").write_text("def step(:\n    pass\n")
-    seen = evidence(sources={"built.py": texts.digest("built.py") or ""}, executed={"built.py": (1,)})
-    item = finding("TFG101", ("built.py", 1))
-    assert merged([item], [check(judgement=CONFIRMED)], seen, texts).findings[0].verdict is Verdict.CONFIRMED
 
 
 def test_a_module_that_the_run_never_loaded_is_not_exercised(finding: Make, check: Callable, texts: Texts) -> None:

@@ -56,6 +56,22 @@ def steps() -> EagerSteps:
     return EagerSteps(run, True)
 
 
+@pytest.fixture
+def step(steps: EagerSteps) -> Iterator[Callable[[], int]]:
+    """A step that was seen while the run warmed up, and is compiled."""
+
+    def step() -> int:
+        steps.saw("gradient", UPDATE)
+        steps.saw("optimizer", UPDATE)
+        return 7
+
+    for _ in range(4):
+        step()
+    assert steps.compile() == ""
+    yield step
+    steps.put_back()
+
+
 def test_the_function_that_holds_tape_and_update_is_compiled_under_all_its_names(steps: EagerSteps) -> None:
     weight = 3
 
@@ -174,14 +190,7 @@ def test_updates_by_hand_are_steps_too(steps: EagerSteps) -> None:
     steps.put_back()
 
 
-def test_what_cannot_be_traced_runs_as_it_is_and_is_told(steps: EagerSteps) -> None:
-    def step() -> int:
-        steps.saw("gradient", UPDATE)
-        steps.saw("optimizer", UPDATE)
-        return 7
-
-    for _ in range(4):
-        step()
+def test_what_cannot_be_traced_runs_as_it_is_and_is_told(steps: EagerSteps, step: Callable[[], int]) -> None:
     steps.compile()
     problem = AttributeError("no attribute 'numpy'")
     steps.compiled[0].graph.problem = problem
@@ -191,29 +200,14 @@ def test_what_cannot_be_traced_runs_as_it_is_and_is_told(steps: EagerSteps) -> N
     assert steps.compiled[0].graph.calls == 1
 
 
-def test_an_error_of_a_step_that_did_compile_is_the_programs(steps: EagerSteps) -> None:
-    def step() -> None:
-        steps.saw("gradient", UPDATE)
-        steps.saw("optimizer", UPDATE)
-
-    for _ in range(4):
-        step()
-    steps.compile()
+def test_an_error_of_a_step_that_did_compile_is_the_programs(steps: EagerSteps, step: Callable[[], int]) -> None:
     step()
     steps.compiled[0].graph.problem = ValueError("negative loss")
     with pytest.raises(ValueError, match="negative loss"):
         step()
-    steps.put_back()
 
 
-def test_a_step_that_is_traced_anew_every_time_is_no_sample(steps: EagerSteps) -> None:
-    def step() -> None:
-        steps.saw("gradient", UPDATE)
-        steps.saw("optimizer", UPDATE)
-
-    for _ in range(4):
-        step()
-    steps.compile()
+def test_a_step_that_is_traced_anew_every_time_is_no_sample(steps: EagerSteps, step: Callable[[], int]) -> None:
     assert steps.unsettled(4) == GONE
     step()
     steps.count()
@@ -221,7 +215,6 @@ def test_a_step_that_is_traced_anew_every_time_is_no_sample(steps: EagerSteps) -
     assert steps.unsettled(4) == ""
     steps.compiled[0].graph.traced += 3
     assert "shape of argument 1 changed" in steps.unsettled(4)
-    steps.put_back()
 
 
 def test_nothing_is_looked_at_after_the_warm_up_or_unasked(steps: EagerSteps) -> None:

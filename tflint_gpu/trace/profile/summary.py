@@ -119,13 +119,14 @@ class ProfileSummary:
 
 @dataclass
 class _Host:
-    """One file: its host by `name`, its GPUs, and by the name of each GPU its steps and the kernels in them.
+    """One `file`: its host by `name`, its GPUs, and by the name of each GPU its steps and the kernels in them.
 
     `stepping` is the function whose calls are the steps, where none were marked.
     """
 
     host: HostTrace
-    name: str = ""
+    file: str
+    name: str
     stepping: str = ""
     devices: list[DeviceTrace] = field(default_factory=list)
     spans: dict[str, list[Span]] = field(default_factory=dict)
@@ -143,9 +144,8 @@ def read_profile(path: Path) -> ProfileSummary:
     notes = [f"Read the newest run, {run.folder.name}; {run.skipped} older left out."] if run.skipped else []
     if len(run.xplanes) > 1:
         notes.append(f"{len(run.xplanes)} hosts are joined: each step of each of them counts.")
-    names_ = tuple(file.name for file in run.xplanes)
     with _no_collection():
-        return summarize([_read_file(file) for file in run.xplanes], names_, notes)
+        return summarize([_read_file(file) for file in run.xplanes], notes)
 
 
 @contextlib.contextmanager
@@ -163,7 +163,7 @@ def _no_collection() -> Iterator[None]:
 def _read_file(file: Path) -> _Host:
     planes = read_space(file)
     _refuse_tpu(planes, file)
-    found = _Host(HostTrace(), _PORT.sub(r":\1", file.name.removesuffix(".xplane.pb")))
+    found = _Host(HostTrace(), file.name, _PORT.sub(r":\1", file.name.removesuffix(".xplane.pb")))
     try:
         _read_planes(planes, found)
     except DamagedError:
@@ -193,7 +193,7 @@ def _refuse_tpu(planes: Iterable[Plane], file: Path) -> None:
         raise UserError(f"{file}: not a GPU profile: it was recorded on a {kind}, which tflint-gpu does not judge")
 
 
-def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str]) -> ProfileSummary:
+def summarize(files: Sequence[_Host], notes: list[str]) -> ProfileSummary:
     """Join the hosts of one run into a summary; `notes` are sentences for the reader of the report."""
     seen_as = _find_spans(files)
     for found in files:
@@ -205,16 +205,15 @@ def summarize(files: Sequence[_Host], names_: tuple[str, ...], notes: list[str])
     ]
     devices = tuple(device for listed in by_host for device in listed)
     used = [device for device in devices if device.computes]
-    spans = [span for found in files for spans in found.spans.values() for span in spans]
     own = [_own_steps(found, listed) for found, listed in zip(files, by_host, strict=True)]
     # A host without a GPU (a chief that only coordinates) counts where no host has one.
     steps = tuple(step for on_gpu, steps in own for step in steps if on_gpu or not used)
-    per = max(1, len(spans))
+    per = max(1, sum(len(spans) for found in files for spans in found.spans.values()))
     kernels = [kernel for found in files for inside in found.kernels.values() for kernel in inside]
     hosts = [found.host for found in files]
     ops = op_times(hosts, per)
     return ProfileSummary(
-        files=names_,
+        files=tuple(found.file for found in files),
         device=_main_device(devices),
         devices=devices,
         steps=steps,
