@@ -11,7 +11,6 @@ from tflint_gpu.checks.check import Judgement
 from tflint_gpu.checks.verdicts import (
     by_experiment,
     by_repair,
-    most_saved,
     share_of_mean_step,
     share_of_step,
     weigh,
@@ -70,7 +69,7 @@ def judge_input(evidence: Evidence, part: float, *measures: Measure) -> Judgemen
     elif waiting is not None:
         own = share_of_step(spent, evidence)
         share = waiting * part if own is None else min(waiting * part, own)
-        share = share if cached is None else min(share, most_saved(cached) * part)
+        share = share if cached is None else min(share, cached.most_saved * part)
         judged = weigh(share, "input_wait_share", "trace: wait for input", *measures)
     else:
         return None

@@ -44,7 +44,7 @@ def by_experiment(
     if result.gain:
         share = result.saved_share
         return weigh(share, "saved_share", result.basis, *measures, severity=severity, message=message)
-    return Judgement(Verdict.REFUTED, measures) if most_saved(result) < MINOR_SHARE else None
+    return Judgement(Verdict.REFUTED, measures) if result.most_saved < MINOR_SHARE else None
 
 
 def by_repair(result: WhatIf | None, severity: Severity | None = None) -> Judgement | None:
@@ -69,11 +69,6 @@ def with_larger_batch(evidence: Evidence, most: float = math.inf) -> WhatIf | No
     gains = [result for result in tried if result.gain]
     best = max(gains, key=lambda result: result.low, default=None)
     return best or max(tried, key=lambda result: result.factor, default=None)
-
-
-def most_saved(result: WhatIf) -> float:
-    """Return the largest share of the step (0..1) that `result` leaves its change to give back, at 95 %."""
-    return max(0.0, 1.0 - 1.0 / result.high)
 
 
 def _figures(result: WhatIf) -> tuple[Measure, ...]:

@@ -126,6 +126,15 @@ def names_read(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
 
 
+def unused_name(tree: ast.AST, *names: str) -> str:
+    """Return the first of `names` that `tree` neither reads nor binds; raises `DeclinedError` where it has all."""
+    taken = names_read(tree) | set(names_bound(tree))
+    for name in names:
+        if name not in taken:
+            return name
+    raise DeclinedError(f"the names {', '.join(names)} are taken")
+
+
 def free_names(node: ast.AST) -> set[str]:
     """Return the names that `node` reads from around it: of a function, those that are not its own."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -65,11 +65,12 @@ def _device(evidence: Evidence) -> str:
     if evidence.environment.device.kind != "gpu":
         return ""
     busy = evidence.gpu_busy_share
-    return (
-        "GPU not traced"
-        if busy is None
-        else f"GPU busy {percent(busy)} of {'the step' if evidence.saw_steps else 'the time'}"
-    )
+    return "GPU not traced" if busy is None else f"GPU busy {percent(busy)} of {_whole(evidence)}"
+
+
+def _whole(evidence: Evidence) -> str:
+    """Return what shares are shares of."""
+    return "the step" if evidence.saw_steps else "the time"
 
 
 def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
@@ -86,8 +87,7 @@ def _wait(evidence: Evidence, findings: Sequence[Finding]) -> str:
         return ""
     words, factors = _WAITS[bucket]
     words = "waits for a slower host" if bucket == "collectives" and slowest(evidence) else words
-    step = "the step" if evidence.saw_steps else "the time"
-    of = "it" if evidence.environment.device.kind == "gpu" else step
+    of = "it" if evidence.environment.device.kind == "gpu" else _whole(evidence)
     return f"{percent(shares[bucket])} of {of} {words}{_place(factors, findings)}"
 
 
@@ -109,7 +109,7 @@ def _what_if(evidence: Evidence) -> str:
         return _gain(max(gains, key=lambda result: result.speedup))
     cached = evidence.experiment("cached-batch")
     # A wide interval around no change clears nobody.
-    if cached is not None and (cached.high <= 1.0 or 1.0 - 1.0 / cached.high < _WORTH_SAYING):
+    if cached is not None and cached.most_saved < _WORTH_SAYING:
         return "One cached batch is not measurably faster: input does not hold the step up"
     return ""
 

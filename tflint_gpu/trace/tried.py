@@ -62,6 +62,11 @@ class WhatIf:
         """The share of step time that the change gives back, 0 where it is no gain."""
         return max(0.0, 1.0 - 1.0 / self.speedup) if self.gain else 0.0
 
+    @property
+    def most_saved(self) -> float:
+        """The largest share of step time that the interval leaves the change to give back."""
+        return max(0.0, 1.0 - 1.0 / self.high)
+
 
 @dataclass(frozen=True)
 class Losses:

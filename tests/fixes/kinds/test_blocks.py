@@ -242,6 +242,10 @@ def test_every_nth_round(text: str, after: str, edited: Edited) -> None:
             "_ has another meaning elsewhere; name the loop's index first",
         ),
         ("‹for i in range(9):›\n    «print(step(x))»\n", _NEEDED),
+        (
+            "step = batch_number = round_number = loop_round = 0\n‹for x in d:›\n    «print(x)»\n",
+            "the names step, batch_number, round_number, loop_round are taken",
+        ),
         ("‹for i in range(9):›\n    «losses.append(x.numpy())»\n", _NEEDED),
     ],
 )
@@ -271,6 +275,10 @@ def test_loop_over(text: str, after: str, edited: Edited) -> None:
         ("«s(g[1])»\n", "the first of all is not picked here"),
         ("x = «s(g[0])»\n", "the first of all is not picked here"),
         ("a(); «s(g[0])»\n", _SHARED),
+        (
+            "gpu = device = each_gpu = each_device = this_gpu = 0\n«s(g[0])»\n",
+            "the names gpu, device, each_gpu, each_device, this_gpu are taken",
+        ),
     ],
 )
 def test_no_loop_over(text: str, reason: str, edited: Edited) -> None:

@@ -41,3 +41,29 @@ def test_a_report_that_is_begun_has_time_to_be_written(
 
 def test_the_parent_waits_until_the_report_is_written() -> None:
     assert REPORTING < GRACE
+
+
+@pytest.mark.parametrize(
+    ("third", "imported_at", "expected"),
+    [
+        (None, None, (1300.0, 3.0, False)),
+        (None, 1010.0, (1300.0, 3.0, False)),
+        (4.0, None, (1600.0, 3.0, True)),
+        (4.0, 1010.0, (1014.0, 3.0, True)),
+        (1.5, 1010.0, (1011.5, 1.5, True)),
+    ],
+    ids=[
+        "half the deadline",
+        "TensorFlow is there",
+        "TensorFlow is not there yet",
+        "its middle third",
+        "a short one",
+    ],
+)
+def test_when_a_program_without_steps_is_profiled(
+    third: float | None, imported_at: float | None, expected: tuple[float, float, bool]
+) -> None:
+    watch = DeadlineWatch.__new__(DeadlineWatch)
+    watch.began, watch.seconds, watch.end, watch.third = 1000.0, 600.0, 1600.0, third
+    watch.run = SimpleNamespace(imported_at=imported_at)
+    assert watch._by_time() == expected

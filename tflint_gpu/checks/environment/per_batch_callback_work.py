@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
 from tflint_gpu.checks.loops import in_every_round, is_tensor, step_loops
-from tflint_gpu.checks.verdicts import by_experiment, most_saved, share_of_step, weigh
+from tflint_gpu.checks.verdicts import by_experiment, share_of_step, weigh
 from tflint_gpu.findings import Change, Finding, Fix, Measure, Related, Severity, Verdict
 from tflint_gpu.program.api import BATCH_CALLBACKS
 from tflint_gpu.program.calls import Call
@@ -188,7 +188,7 @@ class PerBatchCallbackWork(Check):
                     # The share of the run that this callback accounts for stands in the place of the run's own.
                     others = (measure for measure in tried.measures if measure.metric != "saved_share")
                     return weigh(min(part, share), "saved_share", without.basis, *others, figure)
-                if without is not None and share > most_saved(without):
+                if without is not None and share > without.most_saved:
                     reason = "without callbacks the steps are not that much shorter: the device works meanwhile"
                     return Judgement(Verdict.UNMEASURED, (figure,), reason=reason)
                 return weigh(share, "callback_share", f"trace: time in {cost.name}", figure)

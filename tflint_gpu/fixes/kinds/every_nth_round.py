@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tflint_gpu.fixes.expressions import names_bound, names_read
+from tflint_gpu.fixes.expressions import names_read, unused_name
 from tflint_gpu.fixes.places import DeclinedError, Splice
 from tflint_gpu.fixes.statements import alone, end_of, put_under, start_of, statement_at, text_of
 
@@ -32,6 +32,9 @@ def edit(site: Site) -> list[Splice]:
     head = f"if {index} % {site.parameters['rounds']} == 0:"
     return [*counting, *put_under(script, placed.first, placed.last, head)]
 
+
+#: Names for the round of a loop that has none; the first that is free is taken.
+_NAMES = ("step", "batch_number", "round_number", "loop_round")
 
 #: What logs, and what makes text or numbers of the things that are logged.
 _TELLS = ("print", "set_postfix", "set_postfix_str", "set_description", "log", "log_metric", "info", "scalar")
@@ -98,7 +101,7 @@ def _named(script: Script, index: ast.Name) -> tuple[str, list[Splice]]:
         return index.id, []
     if index.id in names_read(script.tree):
         raise DeclinedError(f"{index.id} has another meaning elsewhere; name the loop's index first")
-    name = _free_name(script)
+    name = unused_name(script.tree, *_NAMES)
     start = script.offset(*start_of(script, index))
     return name, [Splice(start, start + len(index.id), name)]
 
@@ -108,15 +111,10 @@ def _enumerated(script: Script, node: ast.For) -> tuple[str, list[Splice]]:
     drawn = text_of(script, node.target)
     if isinstance(node.iter, ast.Tuple | ast.List | ast.Starred):
         raise DeclinedError("the loop counts no rounds; draw from enumerate() first")
-    name = _free_name(script)
+    name = unused_name(script.tree, *_NAMES)
     target = f"{name}, ({drawn})" if isinstance(node.target, ast.Tuple) and drawn[0] != "(" else f"{name}, {drawn}"
     (start, end), (first, last) = (
         (script.offset(*start_of(script, part)), script.offset(*end_of(script, part)))
         for part in (node.target, node.iter)
     )
     return name, [Splice(start, end, target), Splice(first, first, "enumerate("), Splice(last, last, ")")]
-
-
-def _free_name(script: Script) -> str:
-    taken = names_read(script.tree) | set(names_bound(script.tree))
-    return next(name for name in ("step", "batch_number", "round_number", "loop_round") if name not in taken)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tflint_gpu.fixes.expressions import call_at, names_bound, names_read
+from tflint_gpu.fixes.expressions import call_at, unused_name
 from tflint_gpu.fixes.places import DeclinedError, Splice
 from tflint_gpu.fixes.statements import alone, has_comment, start_of, statement_at, text_of, unit
 
@@ -43,7 +43,7 @@ def edit(site: Site) -> list[Splice]:
     if len(going) == 1 and isinstance(going[0], ast.Name):
         name = going[0].id
     else:
-        name = _free_name(script)
+        name = unused_name(script.tree, "augmentation", "first_layers", "layers_before")
         splices.append(_own_model(script, at_model.first, name, text_of(script, made.func), going))
     mapped, imports = site.spelled(_MAPPED, at_fit.first)
     lead, newline = script.indent(at_fit.first), script.newline(at_fit.first)
@@ -68,11 +68,6 @@ def _own_model(script: Script, line: int, name: str, maker: str, layers: list[as
     inner = "".join(f"{lead}{unit(script)}{text_of(script, layer)},{newline}" for layer in layers)
     start = script.offset(line, 0)
     return Splice(start, start, f"{lead}{name} = {maker}([{newline}{inner}{lead}]){newline}")
-
-
-def _free_name(script: Script) -> str:
-    taken = names_read(script.tree) | set(names_bound(script.tree))
-    return next(name for name in ("augmentation", "first_layers", "layers_before") if name not in taken)
 
 
 def _data_of(fit: ast.Call, *, validation: bool) -> list[str]:

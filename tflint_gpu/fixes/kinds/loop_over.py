@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tflint_gpu.fixes.expressions import call_at, names_bound, names_read
+from tflint_gpu.fixes.expressions import call_at, unused_name
 from tflint_gpu.fixes.places import DeclinedError, Splice
 from tflint_gpu.fixes.statements import alone, end_of, start_of, statement_at, text_of, unit
 
@@ -27,8 +27,7 @@ def edit(site: Site) -> list[Splice]:
                 raise DeclinedError("the statement does more than this call")
         case _:
             raise DeclinedError("the first of all is not picked here")
-    taken = names_read(script.tree) | set(names_bound(script.tree))
-    name = next(free for free in ("gpu", "device", "each_gpu", "each_device", "this_gpu") if free not in taken)
+    name = unused_name(script.tree, "gpu", "device", "each_gpu", "each_device", "this_gpu")
     lead, newline = script.indent(placed.first), script.newline(placed.first)
     start = script.offset(placed.first, len(lead))
     picked, behind = script.offset(*start_of(script, first)), script.offset(*end_of(script, first))

@@ -1,6 +1,7 @@
 """The arms of what-if runs, one change each, and which larger batches are worth trying."""
 
 import statistics
+from operator import attrgetter
 
 from .experiments import Experiment
 
@@ -8,6 +9,8 @@ from .experiments import Experiment
 NOT_HERE = "the change does not apply to this training"
 #: A batch twice as large that gives less than this times the samples a second is not worth its memory.
 WORTHWHILE = 1.1
+#: How many times as large as the script's own the batches of an arm are meant to be.
+FACTOR = attrgetter("factor_asked")
 
 
 class Arm:
@@ -46,7 +49,7 @@ def unfit(arm, arms, room):
     `arms` are all arms, the baseline first; what smaller batches gave and took is what there is to go by.
     """
     sizes = [each for each in arms if not each.change or each.factor_asked > 1]
-    smaller = max((each for each in sizes if each.factor_asked < arm.factor_asked), key=factor_of, default=None)
+    smaller = max((each for each in sizes if each.factor_asked < arm.factor_asked), key=FACTOR, default=None)
     if smaller is None or arm.means:
         return ""
     if smaller.over:
@@ -75,8 +78,3 @@ def need(factor, smaller, baseline, on_gpu):
         # A GPU that is full says so, and nothing is lost; a full host ends the program.
         return None if on_gpu else base * factor
     return base + (known - base) / (smaller.factor_asked - 1) * (factor - 1)
-
-
-def factor_of(arm):
-    """Return how many times as large as the script's own an arm's batches are meant to be."""
-    return arm.factor_asked

@@ -33,20 +33,26 @@ class DeadlineWatch:
         self.thread.start()
 
     def _wait(self):
-        by_time, most, known = self.began + self.seconds * 0.5, min(3.0, self.seconds * 0.1), False
+        profiled = False
         while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
             if os.name == "posix" and os.getppid() != self.parent:
                 # Nobody waits for this run any more, and nobody else would end what it started.
                 os.killpg(0, signal.SIGKILL)
-            if self.third is not None and self.run.imported_at is not None:
-                by_time, most, known = self.run.imported_at + self.third, min(most, self.third), True
-                self.third = None
-            if by_time and time.monotonic() > by_time:
-                by_time = None
-                if self.run.clock.best() is None and (known or self._works()):
+            begins, most, works = self._by_time()
+            if not profiled and time.monotonic() > begins:
+                profiled = True
+                if self.run.clock.best() is None and (works or self._works()):
                     self.run.profile_by_time(most)
         self.run.finish("deadline", hung=self._where())
+
+    def _by_time(self):
+        """Return when a program without steps is profiled, for how long, and whether it is known to work then."""
+        most = min(3.0, self.seconds * 0.1)
+        if self.third is None:
+            return self.began + self.seconds * 0.5, most, False
+        begins = self.end if self.run.imported_at is None else self.run.imported_at + self.third
+        return begins, min(most, self.third), True
 
     def _works(self):
         """Say whether TensorFlow ran a function within half a second."""
