@@ -10,6 +10,7 @@ from tflint_gpu.trace.assemble import (
     complete,
     environment_of,
     epochs_of,
+    facts_of,
     functions_of,
     per_step,
     spread,
@@ -27,6 +28,7 @@ def report(warmup: int = 0, plain: int = 0, profiled: int = 0, **more: Any) -> d
         "kind": more.pop("kind", "fit"),
         "spot": SPOT,
         "batch_size": 32,
+        "starts": [],
         "n": warmup + plain + profiled,
         "warmup_ms": [900.0, *[20.0] * (warmup - 1)] if warmup else [],
         "plain_ms": [10.0] * plain,
@@ -139,3 +141,16 @@ def test_files_of_the_scripts_own_writing_are_told() -> None:
     assert list(written([{"written": []}])) == []
     (told,) = written([{"written": [f"{n}.csv" for n in range(7)]}, {"written": ["0.csv"]}])
     assert told.endswith("0.csv, 1.csv, 2.csv, 3.csv, 4.csv and 2 more.")
+
+
+def test_facts_are_those_of_the_whole_script_and_of_the_window() -> None:
+    whole: dict[str, Any] = {"epoch_gaps": [3.0, 9.0, 1.0], "epoch_steps": [4, 4], "validation_ms": None}
+    first = report(6, 0, 0, facts={"jit": False, "retraced": 2}, steps_per_execution=1, **whole)
+    own = facts_of(first, first)
+    assert own == {"jit": False, "retraced": 2, "steps_per_execution": 1, "epoch_gap_ms": 3.0, "epoch_steps": 4}
+    prolonged = report(10, 20, 20, facts={"jit": True, "retraced": 0}, steps_per_execution=8, **whole)
+    prolonged["validation_ms"] = 40.0
+    both = facts_of(first, prolonged)
+    assert both["own_step_ms"] > 0
+    assert (both["jit"], both["retraced"], both["steps_per_execution"]) == (True, 2, 8)
+    assert both["validation_ms"] == 40.0

@@ -118,6 +118,26 @@ def lines_of(sources: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def facts_of(first: Report, best: Report) -> dict[str, Any]:
+    """Return the facts of a script: the `first` run saw all of it, the `best` one has the window.
+
+    The two are one report, but for a short script, whose second run prolongs one loop.
+    """
+    facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
+    facts["retraced"] = (first.get("facts") or {}).get("retraced", 0)
+    facts["steps_per_execution"] = best["steps_per_execution"]
+    if first["epoch_gaps"]:
+        facts["epoch_gap_ms"] = statistics.median_high(first["epoch_gaps"])
+        facts["epoch_steps"] = statistics.median_high(first["epoch_steps"])
+    facts.update(epochs_of(first) or epochs_of(best))
+    validated = first["validation_ms"] or best["validation_ms"]
+    if validated is not None:
+        facts["validation_ms"] = validated
+    if first is not best and (own := own_step(first)) is not None:
+        facts["own_step_ms"] = own
+    return facts
+
+
 def epochs_of(report: Report) -> dict[str, float]:
     """Return the length of an epoch in steps and the milliseconds of its first step; nothing for one epoch."""
     starts = report["track"]["starts"] if report["track"] else []

@@ -179,11 +179,11 @@ def _baseline(tracer: Tracer) -> Baseline:
     began = time.monotonic()
     outcome = tracer.launch(**trials)
     report = outcome.report
-    seen = report is not None and (report.get("track") is not None or report.get("status") == "time")
-    if (report is None or not seen) and (by_time := _by_time(tracer, report)) is not None:
+    if report is None or (report.get("track") is None and report.get("status") != "time"):
+        by_time = _by_time(tracer, report)
+        if by_time is None:
+            raise refuse(job.script.name, outcome, job.deadline)
         return by_time
-    if report is None or not seen:
-        raise refuse(job.script.name, outcome, job.deadline)
     if assemble.complete(report) or report["status"] == "deadline":
         took = time.monotonic() - began
         return Baseline(report, report, _note_on(report, job), outcome.arms or {}, outcome.samples, took)
@@ -257,22 +257,11 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
     problems.extend(assemble.unfollowed(first["processes"]))
     reports = (first, best)
     window = assemble.window_of(best, baseline.note, baseline.arms)
-    facts = {**(first.get("facts") or {}), **(best.get("facts") or {})}
-    # The second run of a short script prolongs one loop; the first one saw the whole program.
-    facts["retraced"] = (first.get("facts") or {}).get("retraced", 0)
-    facts["steps_per_execution"] = best["steps_per_execution"]
-    if first["epoch_gaps"]:
-        facts["epoch_gap_ms"] = sorted(first["epoch_gaps"])[len(first["epoch_gaps"]) // 2]
-        facts["epoch_steps"] = sorted(first["epoch_steps"])[len(first["epoch_steps"]) // 2]
-    facts.update(assemble.epochs_of(first) or assemble.epochs_of(best))
-    validated = first["validation_ms"] or best["validation_ms"]
-    if validated is not None:
-        facts["validation_ms"] = validated
-    if first is not best and (own := assemble.own_step(first)) is not None:
-        facts["own_step_ms"] = own
+    facts = assemble.facts_of(first, best)
     placed, loops = _placements(reports, profile, bool(facts.get("keras_auto_jit")))
     script = job.script
     sources = {**first["sources"], **best["sources"]}
+    profiled = profile.notes if profile else ()
     called = ("-m", script.module) if script.mode == "module" else (script.name,)
     return Evidence(
         schema=SCHEMA,
@@ -299,16 +288,7 @@ def _evidence(job: TraceJob, baseline: Baseline) -> Evidence:
         memory=profile.memory if profile else None,
         samples=baseline.samples,
         muted=tuple(sorted({*first["muted"], *best["muted"]})),
-        notes=tuple(
-            dict.fromkeys(
-                [
-                    *problems,
-                    *first["notes"],
-                    *best["notes"],
-                    *(profile.notes if profile else ()),
-                ]
-            )
-        ),
+        notes=tuple(dict.fromkeys((*problems, *first["notes"], *best["notes"], *profiled))),
         facts=facts,
     )
 
