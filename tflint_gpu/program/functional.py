@@ -13,9 +13,8 @@ from tflint_gpu.program.values import Const, Function, Items, Partial, Produced,
 if TYPE_CHECKING:
     from tflint_gpu.program.machine import Machine
 
-#: Decorators that pass a command line's option on, and calls that stand as the default of a parameter.
+#: Decorators that pass a command line's option on.
 _OPTIONS = ("click.option", "click.argument", "rich_click.option")
-_DEFAULTS = ("typer.Option", "typer.Argument")
 
 
 def partial(machine: Machine, state: State, site: Site) -> Value | None:

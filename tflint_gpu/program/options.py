@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from tflint_gpu.program.state import Site, State
 
 
-_FLAG_TYPES = ("string", "integer", "float", "bool", "boolean", "enum", "list", "multi_string", "multi_integer")
-
-
 def get_environment(machine: Machine, state: State, site: Site) -> Value | None:
     """``os.environ.get``: the default, which the environment may override."""
     default = site.args[1] if len(site.args) > 1 else site.kwargs.get("default")

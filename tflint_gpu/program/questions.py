@@ -10,7 +10,6 @@ from tflint_gpu.program.values import (
     Choice,
     Const,
     Element,
-    External,
     Items,
     Mapping,
     Operation,
@@ -67,11 +66,6 @@ def leaves(value: Value | None) -> list[Value]:
 def is_true(value: Value | None) -> bool:
     """Say whether `value` is certainly a true constant that no run-time flag can change."""
     return isinstance(value, Const) and not value.soft and bool(value.value)
-
-
-def is_external(value: Value | None, *names: str) -> bool:
-    """Say whether `value` is one of the external things `names`."""
-    return isinstance(value, External) and value.name in names
 
 
 def parts_of(value: Value) -> tuple[Value | None, ...]:

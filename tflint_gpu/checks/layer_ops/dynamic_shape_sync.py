@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tflint_gpu.trace.evidence import Evidence
 
 _MASKS = "multiply by the mask, or select with tf.where(mask, x, 0)"
-_BASIS = "trace: GPU idle outside input wait, an upper bound"
 _PADDED = "keep the padded tensor and its mask"
 
 #: Functions whose result has a size that the GPU must tell the host: the ops to look for, and what to do instead.
