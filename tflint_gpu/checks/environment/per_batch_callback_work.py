@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
@@ -18,7 +19,7 @@ from tflint_gpu.trace.evidence import touches
 
 if TYPE_CHECKING:
     from tflint_gpu.program.views import Program
-    from tflint_gpu.trace.evidence import Evidence
+    from tflint_gpu.trace.evidence import CallbackCost, Evidence
 
 #: Saving more often than every so many batches is felt; from the second number on nobody notices.
 OFTEN = 100
@@ -169,30 +170,31 @@ class PerBatchCallbackWork(Check):
         if (muted := finding.detail.get("muted")) in evidence.muted:
             reason = f"the trace does not carry out {muted}: what it costs is in none of its figures"
             return Judgement(Verdict.UNMEASURED, reason=reason)
+        cost = next((cost for cost in evidence.callbacks if _is_of(cost, finding)), None)
+        share = share_of_step(cost.ms_per_step, evidence) if cost is not None else None
+        if cost is None or share is None:
+            return None
+        figure = Measure("callback_time_per_step", round(cost.ms_per_step, 3), "ms")
         without = evidence.experiment("callbacks-off")
         tried = by_experiment(without)
-        every = sum(cost.ms_per_step for cost in evidence.callbacks)
-        for cost in evidence.callbacks:
-            near = touches(cost.spot, finding.location) or (
-                cost.spot is not None
-                and cost.spot.path == finding.location.path
-                and finding.qualname.split(".")[0] == cost.name
-            )
-            share = share_of_step(cost.ms_per_step, evidence)
-            if near and share is not None:
-                figure = Measure("callback_time_per_step", round(cost.ms_per_step, 3), "ms")
-                if tried is not None and tried.verdict is Verdict.REFUTED:
-                    return Judgement(Verdict.REFUTED, (*tried.measures, figure))
-                if tried is not None and without is not None and every:
-                    part = without.saved_share * cost.ms_per_step / every
-                    # The share of the run that this callback accounts for stands in the place of the run's own.
-                    others = (measure for measure in tried.measures if measure.metric != "saved_share")
-                    return weigh(min(part, share), "saved_share", without.basis, *others, figure)
-                if without is not None and share > without.most_saved:
-                    reason = "without callbacks the steps are not that much shorter: the device works meanwhile"
-                    return Judgement(Verdict.UNMEASURED, (figure,), reason=reason)
-                return weigh(share, "callback_share", f"trace: time in {cost.name}", figure)
-        return None
+        if without is None or (tried is None and share <= without.most_saved):
+            return weigh(share, "callback_share", f"trace: time in {cost.name}", figure)
+        if tried is None:
+            reason = "without callbacks the steps are not that much shorter: the device works meanwhile"
+            return Judgement(Verdict.UNMEASURED, (figure,), reason=reason)
+        if tried.verdict is Verdict.REFUTED:
+            return replace(tried, measures=(*tried.measures, figure))
+        every = sum(each.ms_per_step for each in evidence.callbacks)
+        part = min(share, without.saved_share * cost.ms_per_step / every) if every else 0.0
+        # The share of the run that this callback accounts for stands in the place of the run's own.
+        others = (measure for measure in tried.measures if measure.metric != "saved_share")
+        return weigh(part, "saved_share", without.basis, *others, figure)
+
+
+def _is_of(cost: CallbackCost, finding: Finding) -> bool:
+    """Say whether `cost` is that of the callback at `finding`, or of the class that it stands in."""
+    inside = cost.spot is not None and cost.spot.path == finding.location.path
+    return touches(cost.spot, finding.location) or (inside and finding.qualname.split(".")[0] == cost.name)
 
 
 def _muted(call: Call) -> str:
