@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -94,6 +95,32 @@ def test_a_fault_of_its_own_is_one_sentence_unless_asked(
     monkeypatch.setenv("TFLINT_GPU_DEBUG", "1")
     with pytest.raises(RuntimeError):
         invoke(["check"])
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".py", "me.py/x.py", "loop/x.py"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "check {}", "trace {}", "import {}", "check --evidence {} me.py", "check --config {}.toml me.py",
+        "check --output json:{} me.py", "check --stdin-filename {} -", "clean --cache-dir {}",
+        "trace --evidence-out {} me.py", "trace --output json:{} me.py", "attach --evidence-out {} h:1",
+    ],
+)  # fmt: skip
+def test_a_path_that_no_system_takes_is_told_by_name(
+    here: Path, call: str, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    (here / "me.py").write_text("")
+    (here / "loop").symlink_to("loop")
+    status = invoke(call.format(name).split())
+    told = capsys.readouterr()
+    if status:
+        assert status == 2
+        assert name in told.err
+        assert "fault of its own" not in told.err
+        assert "running" not in told.err
+    else:  # what need not be there: no file by the name of what comes in, no cache to remove
+        assert "--stdin-filename" in call or "clean" in call
 
 
 def test_an_interrupt_is_told_in_one_line(

@@ -170,6 +170,9 @@ def test_links_do_not_double_files_nor_lead_in_circles(tree: Tree, lister: Calla
     (root / "link.py").symlink_to(root / "a.py")
     (root / "sub/loop").symlink_to(root)
     (root / "dangling.py").symlink_to(root / "gone.py")
+    (root / "itself.py").symlink_to("itself.py")
+    (root / "sub/there.ipynb").symlink_to("back.ipynb")
+    (root / "sub/back.ipynb").symlink_to("there.ipynb")
     lister()
     assert names() == ["a.py", "sub/b.py"]
 

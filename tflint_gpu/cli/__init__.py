@@ -17,6 +17,9 @@ from tflint_gpu.errors import UserError
 #: Errors of writing to a file that was open already: the disk or the quota is used up, or the device failed.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
+#: Errors of a path that the system does not take, or does not give to us, whatever is done with it.
+_CLOSED = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS})
+
 #: Commands in the order that help lists them, and the module of each; it holds a `click.Command` named `command`.
 COMMANDS = {
     "check": "check",
@@ -92,6 +95,10 @@ def invoke(arguments: Sequence[str]) -> int:
             return 2
         if os.environ.get(DEBUG):
             raise
+        if isinstance(problem, OSError) and problem.errno in _CLOSED and problem.filename is not None:
+            place = os.fsdecode(problem.filename)
+            click.echo(f"tflint-gpu: {place}: cannot be used: {problem.strerror}; name another path", err=True)
+            return 2
         click.echo(
             f"tflint-gpu: a fault of its own ({type(problem).__name__}: {problem}); "
             f"set {DEBUG}=1 to see where, and please report it",

@@ -13,6 +13,8 @@ import click
 from tflint_gpu.cli.run import Means, Output
 from tflint_gpu.config import Settings, load_settings
 from tflint_gpu.config_keys import KERAS_BACKENDS
+from tflint_gpu.errors import UserError
+from tflint_gpu.places import obstacle
 
 FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 
@@ -50,6 +52,8 @@ def _output_files(_ctx: click.Context, _option: click.Parameter, values: tuple[s
             raise click.BadParameter(f"{value!r} is not FORMAT:FILE with a format of {', '.join(FORMATS)}")
         if file == "-":
             raise click.BadParameter(f"{value!r}: standard output takes its format from --output-format {form}")
+        if why := obstacle(Path(file)):
+            raise UserError(f"{file}: cannot be written: {why}; name another --output")
         outputs.append(Output(form, Path(file)))
     return tuple(outputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -177,11 +178,12 @@ def _entry(folder: Path, name: str, errors: list[Error]) -> Iterator[Path]:
         yield from _walk(path, errors) if nested is None else nested
 
 
-def _is_file(path: Path) -> bool:
+def _is_file(path: Path | os.DirEntry[str]) -> bool:
     try:
         return path.is_file()
-    except OSError:
-        return True  # reading it tells why it cannot be
+    except OSError as problem:
+        # A link that leads to itself is no more a file than one that leads nowhere; reading others tells why.
+        return problem.errno != errno.ELOOP
 
 
 def _walk(top: Path, errors: list[Error]) -> Iterator[Path]:
@@ -207,7 +209,7 @@ def _walk(top: Path, errors: list[Error]) -> Iterator[Path]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in DEFAULT_EXCLUDES and not _ignored(path, ignores, folder=True):
                     stack.append((path, ignores))
-            elif entry.name.endswith(_SUFFIXES) and entry.is_file() and not _ignored(path, ignores):
+            elif entry.name.endswith(_SUFFIXES) and _is_file(entry) and not _ignored(path, ignores):
                 yield path
 
 

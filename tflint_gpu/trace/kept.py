@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tflint_gpu.errors import UserError
+from tflint_gpu.places import obstacle
 
 #: The folder that a trace makes for itself, and may fill as it likes.
 OWN = ".tflint-gpu"
@@ -33,14 +34,17 @@ def refuse_strangers(file: Path) -> None:
     """Raise `UserError` where `file` is there and holds something else than evidence: it would be replaced.
 
     A device or a pipe is something else too: a file renamed onto it takes its place, and root may do that.
+    Raises it too where evidence could not be written: nobody shall run for minutes to learn that.
     """
     try:
+        if why := obstacle(draft_of(file.resolve())):
+            raise UserError(f"{file}: cannot write the evidence: {why}")
         if not (file.exists() or file.is_symlink()):
             return
         strange = file.exists() and not file.is_file()
         start = b"" if strange or not file.exists() else _start(file)
-    except OSError as problem:
-        raise UserError(f"{file}: cannot write the evidence: {problem.strerror}") from None
+    except (OSError, RuntimeError) as problem:
+        raise UserError(f"{file}: cannot write the evidence: {_why(problem)}") from None
     if strange or (start and not _EVIDENCE.match(start)):
         raise UserError(f"{file}: there already, and not evidence; move it away, or name another --evidence-out")
 
@@ -66,9 +70,13 @@ def put(file: Path, content: bytes) -> None:
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink()
-    except (OSError, RuntimeError) as problem:  # a link that leads to itself is a RuntimeError before Python 3.13
-        why = getattr(problem, "strerror", None) or "a symbolic link that leads to itself"
-        raise UserError(f"{file}: cannot write the evidence: {why}") from None
+    except (OSError, RuntimeError) as problem:
+        raise UserError(f"{file}: cannot write the evidence: {_why(problem)}") from None
+
+
+def _why(problem: Exception) -> str:
+    # Before Python 3.13 a link that leads to itself is a RuntimeError.
+    return getattr(problem, "strerror", None) or "a symbolic link that leads to itself"
 
 
 def draft_of(place: Path) -> Path:
