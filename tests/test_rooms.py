@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tflint_gpu"
-SHARED = {"findings", "errors", "config", "PLUGINS", "__version__"}
+SHARED = {"findings", "errors", "places", "config", "PLUGINS", "__version__"}
 #: What each room may import beside `SHARED`; a dotted name is a single module.
 ALLOWED = {
     "source": {"source"},

@@ -92,7 +92,7 @@ def test_scripts_that_never_get_to_a_step(tmp_path: Path) -> None:
     assert "never imported TensorFlow" in refused(tmp_path, "idle.py")
     assert "arguments are required: data" in refused(tmp_path, "usage.py")
     hang = refused(tmp_path, "--deadline", "2", "hang.py")
-    assert "hung at hang.py:5 (in wait)" in hang
+    assert "time ran out at hang.py:5 (in wait)" in hang
     assert "--deadline" in hang
 
 

@@ -21,7 +21,7 @@ def sentence(report: dict[str, Any] | None, tail: tuple[str, ...] = (), status: 
             {"status": "crashed", "error": {"type": "KeyError", "text": "'label'\nmore", "spot": SPOT}},
             ("crashed before its first step at data.py:4 (in load)", "KeyError: 'label'"),
         ),
-        ({"status": "deadline", "hung": SPOT}, ("no step within 30 s", "hung at data.py:4", "--deadline")),
+        ({"status": "deadline", "hung": SPOT}, ("no step within 30 s", "time ran out at data.py:4", "--deadline")),
         ({"status": "ended", "exit": 2}, ("left with status 2", "arguments")),
         ({"status": "ended", "exit": 0, "environment": {}}, ("never imported TensorFlow",)),
         (

@@ -43,7 +43,7 @@ def refuse(name: str, outcome: Outcome, deadline: float) -> UserError:
         )
     if status == "deadline":
         return UserError(
-            f"{name}: no step within {deadline:g} s; it hung{at(report.get('hung'))}; "
+            f"{name}: no step within {deadline:g} s; time ran out{at(report.get('hung'))}; "
             f"give it smaller data, or more time with --deadline"
         )
     if status == "broken":

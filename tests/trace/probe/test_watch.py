@@ -67,3 +67,40 @@ def test_when_a_program_without_steps_is_profiled(
     watch.began, watch.seconds, watch.end, watch.third = 1000.0, 600.0, 1600.0, third
     watch.run = SimpleNamespace(imported_at=imported_at)
     assert watch._by_time() == expected
+
+
+@pytest.mark.parametrize(
+    ("functions", "ops", "steps", "profiled"),
+    [(1, 1, None, 0.5), (0, 1, None, 0.8), (0, 0, None, None), (1, 1, "a loop", None)],
+)
+def test_a_program_that_goes_on_without_a_step_is_profiled_while_there_is_time(
+    tmp_path: Path, functions: int, ops: int, steps: str | None, profiled: float | None
+) -> None:
+    counts = {False: 0, True: 0}
+
+    def work(eager: bool = False) -> int:
+        counts[eager] += ops if eager else functions
+        return counts[eager]
+
+    seconds, began = 2.0, time.monotonic()
+    at: list[float] = []
+    ended: list[str] = []
+    run = SimpleNamespace(
+        clock=SimpleNamespace(best=lambda: steps),
+        imported_at=None,
+        thread=None,
+        places=SimpleNamespace(spot_of=lambda *_: None),
+        finish=lambda status, **_: ended.append(status),
+        work=work,
+        profile_by_time=lambda _: at.append((time.monotonic() - began) / seconds),
+    )
+    watch = DeadlineWatch(run, seconds, str(tmp_path / "stacks.txt"))
+    watch.thread.join(30)
+    watch.cancel()
+    watch.dump.close()
+    # The run would have ended with its profile, before its deadline.
+    assert ended == ["deadline"]
+    if profiled is None:
+        assert at == []
+    else:
+        assert profiled <= at[0] < 1.0

@@ -66,6 +66,8 @@ class Run:
         self.trials = Trials(self, job.get("arms") or (), job.get("budget") or 0.0)
         self.eager_steps = EagerSteps(self, CHANGE in (job.get("arms") or ()))
         self.watch = None
+        #: How often `work` took a number of the counter of eager tensors.
+        self.asked = 0
         self.window_at = [None, None]
         self.steps_per_execution = 1
         self.recording = False
@@ -137,9 +139,15 @@ class Run:
         driver = self.clock.driver
         return self.clock.phase != WARMUP or (driver is not None and len(driver.steps) >= 2)
 
-    def work(self):
-        """Return a count that grows while TensorFlow works for the script."""
-        return sum(record.calls for record in self.functions.records.values())
+    def work(self, eager=False):
+        """Return a count that grows while TensorFlow runs functions for the script; `eager`: ops too."""
+        count = sum(record.calls for record in self.functions.records.values())
+        ops = sys.modules.get("tensorflow.python.framework.ops") if eager else None
+        if hasattr(ops, "uid"):
+            # The counter that every eager tensor takes its number from; asking for it takes one too.
+            self.asked += 1
+            count += ops.uid() - self.asked
+        return count
 
     def muted_callbacks(self, arguments):
         """Return the arguments of fit without the callbacks that write."""

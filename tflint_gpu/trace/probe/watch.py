@@ -33,7 +33,7 @@ class DeadlineWatch:
         self.thread.start()
 
     def _wait(self):
-        profiled = False
+        profiled = profiled_ops = False
         while time.monotonic() < self.end:
             time.sleep(min(0.25, self.seconds / 20.0))
             if os.name == "posix" and os.getppid() != self.parent:
@@ -43,6 +43,11 @@ class DeadlineWatch:
             if not profiled and time.monotonic() > begins:
                 profiled = True
                 if self.run.clock.best() is None and (works or self._works()):
+                    self.run.profile_by_time(most)
+            # Ops run one by one may be those that make the data for a training yet to come: they have longer.
+            if not profiled_ops and time.monotonic() > self.began + self.seconds * 0.8:
+                profiled_ops = True
+                if self.run.clock.best() is None and self._works(eager=True):
                     self.run.profile_by_time(most)
         self.run.finish("deadline", hung=self._where())
 
@@ -54,11 +59,11 @@ class DeadlineWatch:
         begins = self.end if self.run.imported_at is None else self.run.imported_at + self.third
         return begins, min(most, self.third), True
 
-    def _works(self):
-        """Say whether TensorFlow ran a function within half a second."""
-        before = self.run.work()
+    def _works(self, eager=False):
+        """Say whether TensorFlow ran a function within half a second, or with `eager` an op."""
+        before = self.run.work(eager)
         time.sleep(min(0.5, self.seconds / 20.0))
-        return self.run.work() > before
+        return self.run.work(eager) > before
 
     def _where(self):
         """Return the user's innermost line on the watched thread."""
