@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import SERIAL
+
 pytestmark = pytest.mark.install
 
 ROOT = Path(__file__).parents[1]
@@ -21,15 +23,6 @@ import tensorflow as tf
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
 model.compile("adam", "mse", run_eagerly=True)
 model.fit(tf.zeros([64, 8]), tf.zeros([64, 1]), batch_size=32, epochs=3)
-"""
-SERIAL = """\
-import tensorflow as tf
-
-ds = tf.data.Dataset.from_tensor_slices((tf.zeros([1024, 8]), tf.zeros([1024, 1])))
-ds = ds.shuffle(1024).batch(256)
-model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-model.compile("adam", "mse")
-model.fit(ds, epochs=3)
 """
 
 
