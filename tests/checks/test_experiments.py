@@ -67,18 +67,15 @@ ASKING = [
 ]
 
 
-#: What else the other rules that ask must see: fields of the evidence, and details of the finding.
 HERE = Spot("train.py", LINE)
 TWO_GPUS = Environment(device=Device("H200", "gpu", traced=True, count=2))
 SHORT = Window("fit", 10, 20, 1.0, 0.05, HERE)
+#: What else the other rules that ask must see: fields of the evidence, and details of the finding.
 ALSO_ASKING: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "serial-file-read": ({"pipelines": (stage("Map"),)}, {"op": "map"}),
     "batch-size-ignored": ({"window": Window("fit", 10, 20, 10.0, 0.05, HERE, 32)}, {"asked": 256}),
     "replica-batch-starved": ({"environment": TWO_GPUS}, {}),
-    "lightweight-model": (
-        {"what_if": (none("cached-batch"),), "window": SHORT},
-        {},
-    ),
+    "lightweight-model": ({"what_if": (none("cached-batch"),), "window": SHORT}, {}),
     "eager-train-step": ({"eager": Eager(100.0, 0.8, ((HERE, 100.0),))}, {}),
 }
 CHECKS = [load_check(page)(page, page.severity, dict(page.options)) for page in all_pages()]

@@ -42,7 +42,7 @@ class Check:
     #: What of the cause only a GPU shows, in words that follow "only a GPU shows"; "" where a CPU shows enough.
     only_on_gpu: ClassVar[str] = ""
 
-    #: The what-if runs that `judge` would like to see; see `asks` where not every finding does.
+    #: The what-if runs that the rule judges by; see `asks` where not every finding does.
     experiments: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, page: Page, severity: Severity, options: dict[str, Any]) -> None:
