@@ -29,6 +29,7 @@ from .python_input import PythonInput
 from .recipes import Recipes
 from .replaced import Replaced
 from .threads import watch_threads
+from .told import tell
 from .trials import Trials
 from .watch import DeadlineWatch
 
@@ -216,7 +217,7 @@ class Run:
     def _complete(self):
         """Write the report of the window, then try what the job asks for, or leave."""
         self.profile.stop()
-        write(self.job["report"], facts.report(self, "complete"))
+        tell(self.job["report"], facts.report(self, "complete"))
         fit = self.keras.fits[-1] if self.keras.fits else None
         if not self.trials.start(self.clock.driver, fit.arguments if fit is not None else None):
             self.leave()
@@ -251,7 +252,7 @@ class Run:
             report.update(more)
         except BaseException:
             report = {"status": "broken", "error": {"text": traceback.format_exc()}}
-        write(self.job["report"], report)
+        tell(self.job["report"], report)
         self.leave()
 
     def leave(self, status=0):
@@ -274,14 +275,6 @@ def remove_generated():
         if os.path.basename(file).startswith("__autograph_generated_file"):
             with contextlib.suppress(OSError):
                 os.remove(file)
-
-
-def write(path, report):
-    """Write `report` so that a reader sees all of it or nothing."""
-    draft = path + ".part"
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(report, file)
-    os.replace(draft, path)
 
 
 def join_threads():

@@ -5,8 +5,6 @@ down slows every arm, and no import, model or first trace is paid twice.
 """
 
 import gc
-import json
-import os
 import statistics
 from time import monotonic
 
@@ -20,6 +18,7 @@ from .memory import Room
 from .model_state import jit_of, set_steps, set_workers, state_of, workers_of
 from .places import identity
 from .recipes import CHANGES as OF_INPUT
+from .told import tell
 
 #: Steps of a block that are let pass, and that are timed at most and at least.
 SKIP, MOST, LEAST = 5, 20, 3
@@ -132,9 +131,8 @@ class Trials:
 
     def _tell(self, left):
         """Write down what is being tried, for the parent to show."""
-        with open(self.run.job["doing"] + ".part", "w", encoding="utf-8") as file:
-            json.dump({"change": self.arm.change, "run": len(self.arm.means) + 1, "left": left}, file)
-        os.replace(self.run.job["doing"] + ".part", self.run.job["doing"])
+        trying = {"change": self.arm.change, "run": len(self.arm.means) + 1, "left": left}
+        tell(self.run.job["doing"], trying)
 
     def block_full(self):
         """Say whether the block has its steps; then they are kept and written down."""
@@ -169,13 +167,10 @@ class Trials:
 
     def write(self):
         """Write what is known of the arms."""
-        path = self.run.job["arms_report"]
         kept = ("means", "times", "problem", "error", "memory", "spots")
         found = {arm.change: {name: getattr(arm, name) for name in kept} for arm in self.arms}
         found[""].update(rows=self.track.batch_size, spent=monotonic() - self.began)
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump(found, file)
-        os.replace(path + ".part", path)
+        tell(self.run.job["arms_report"], found)
 
     def fit(self, original, model, arguments):
         """Try the arms on a call of fit that was just left; never returns."""
