@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from statistics import median
+from statistics import mean, median
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Judgement
@@ -147,10 +147,25 @@ def keeps_ahead(evidence: Evidence) -> bool:
     if evidence.environment.device.kind == "gpu" or not evidence.pipelines or not step:
         return False
     waits = median(step.buckets.get("input_wait", 0.0) for step in evidence.steps)
-    works = sum(stage.self_ms for stage in evidence.pipelines)
-    python = sum(source.ms_per_step for source in evidence.python_input)
     ahead = all(_ops(chain)[:1] and _ops(chain)[0] in AHEAD for chain in _wholes(evidence).values())
-    return ahead and max(works, python) < step - waits
+    return ahead and _work(evidence) < step - waits
+
+
+def begins_anew(evidence: Evidence) -> bool:
+    """Say whether steps wait because every epoch of one or two of them makes a new iterator.
+
+    The input itself works for less than two thirds of the wait; pauses between epochs are a matter of their own.
+    """
+    steps = evidence.facts.get("epoch_steps")
+    if not isinstance(steps, int | float) or not 0 < steps <= 2 or not evidence.pipelines or not evidence.steps:
+        return False
+    return _work(evidence) < mean([step.buckets.get("input_wait", 0.0) for step in evidence.steps]) * 2 / 3
+
+
+def _work(evidence: Evidence) -> float:
+    """Return the milliseconds that the input itself works per step, in TensorFlow or in Python."""
+    python = sum(source.ms_per_step for source in evidence.python_input)
+    return max(sum(stage.self_ms for stage in evidence.pipelines), python)
 
 
 def without_gpu(judged: Judgement, evidence: Evidence, spent_ms: float) -> Judgement:

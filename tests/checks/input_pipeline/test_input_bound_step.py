@@ -59,6 +59,19 @@ def test_arrays_that_keras_batches_by_itself_are_no_warning(rule: Rule) -> None:
     assert finding.severity is Severity.WARNING
 
 
+@pytest.mark.parametrize(
+    ("work", "steps", "severity"),
+    [(0.4, 1, Severity.INFO), (0.4, 2, Severity.INFO), (0.4, 3, Severity.WARNING), (1.4, 1, Severity.WARNING)],
+)
+def test_an_epoch_of_a_step_or_two_waits_for_its_iterator(
+    rule: Rule, work: float, steps: int, severity: Severity
+) -> None:
+    stage = PipelineStage("Iterator::Root::Batch", "Batch", work, 20, Spot("train.py", 12))
+
+    (finding,) = observed(rule, waiting(0.15, facts={"epoch_steps": steps}, pipelines=(stage,)))
+    assert finding.severity is severity
+
+
 def test_below_a_tenth_nothing_is_said(rule: Rule) -> None:
     assert observed(rule, waiting(0.09)) == []
 

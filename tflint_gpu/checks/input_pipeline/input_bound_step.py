@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check
-from tflint_gpu.checks.input_costs import compiled_again, exposed_input, keeps_ahead, negligible, restarted
+from tflint_gpu.checks.input_costs import (
+    begins_anew,
+    compiled_again,
+    exposed_input,
+    keeps_ahead,
+    negligible,
+    restarted,
+)
 from tflint_gpu.checks.verdicts import by_experiment, place_of
 from tflint_gpu.findings import Finding, Impact, Location, Measure, Related, Severity, Verdict
 
@@ -40,11 +47,13 @@ class InputBoundStep(Check):
         ]
         impact = Impact(round(share, 4), "trace: wait for input")
         # A run without the wait that is not measurably faster does not clear the input, but nor does it accuse it.
-        # Nor do the waits of a CPU whose input has time to spare: a busy machine makes those.
+        # Nor do the waits of a CPU whose input has time to spare: a busy machine makes those. Nor does what an
+        # epoch of one or two steps takes to begin.
         # And one batch has one shape: what of its gain are spared compilations is no proof against the input.
         gained = cached.saved_share - compiled_again(evidence) if cached is not None else 0.0
         spared = cached is not None and gained < self.options["warning"] <= cached.saved_share
-        unsettled = (cached is not None and not cached.gain) or spared or keeps_ahead(evidence)
+        no_gain = cached is not None and not cached.gain
+        unsettled = no_gain or spared or keeps_ahead(evidence) or begins_anew(evidence)
         if cached is not None and gained > 0.0:
             measures.append(Measure("cached_batch_speedup", round(cached.speedup, 3)))
             impact = Impact(round(gained, 4), cached.basis)
