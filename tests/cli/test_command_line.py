@@ -147,6 +147,58 @@ def test_a_reader_that_leaves_is_no_failure_to_tell() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("streams", "status", "out", "err"),
+    [
+        (">&-", 1, False, True),
+        ("2>&-", 1, True, False),
+        (">&- 2>&-", 1, False, False),
+        ("<&-", 1, True, True),
+        ("<&- >&- 2>&-", 1, False, False),
+    ],
+)
+def test_closed_streams_take_nothing_and_change_no_status(
+    here: Path, streams: str, status: int, out: bool, err: bool
+) -> None:
+    text = "import tensorflow as tf\ntf.config.run_functions_eagerly(True)\n"
+    (here / "a.py").write_text(
+        text + "tf.keras.Sequential().fit(tf.zeros([9, 9]))  # tflint-gpu: ignore[nothing]\n"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tflint_gpu check a.py --output json:a.json {streams}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, bool(done.stdout), bool(done.stderr)) == (status, out, err)
+    # No file took the number of a closed stream, and with it what was meant for that.
+    assert json.loads((here / "a.json").read_text())["findings"]
+    assert (here / "a.py").read_text().startswith(text)
+
+
+def test_standard_input_that_is_closed_is_empty() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tflint_gpu check - <&-"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("instead", ["--diff", "--fix-only", "--show-files", "--show-settings"])
+@pytest.mark.parametrize("idle", ["--output json:a.json", "--statistics"])
+def test_what_would_have_no_effect_is_refused(
+    here: Path, instead: str, idle: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "a.py").write_text("import tensorflow\n")
+    assert invoke(["check", instead, *idle.split(), "a.py"]) == 2
+    assert f"{instead} makes no report: leave {idle.split()[0]} off" in capsys.readouterr().err
+    assert not (here / "a.json").exists()
+
+
 def test_rules_lists_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["rules"]) == 0
     table = capsys.readouterr().out

@@ -203,6 +203,47 @@ def test_fix_works_beside_hints_that_are_not_shown(capsys: pytest.CaptureFixture
     )
 
 
+READ_LATER = """\
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+opt = tf.keras.optimizers.SGD()
+
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    opt.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+losses = []
+for _ in range(1000):
+    loss = step(tf.random.normal([32, 8]), tf.random.normal([32, 1]))
+    losses.append(loss.numpy())
+"""
+
+
+@pytest.mark.parametrize("form", ["concise", "full", "json"])
+def test_a_fix_that_was_left_out_is_not_offered_again(capsys: pytest.CaptureFixture[str], form: str) -> None:
+    Path("train.py").write_text(READ_LATER, encoding="utf-8")
+    arguments = ["check", "--isolated", "--select", "TFG604", "--output-format", form, "train.py"]
+
+    def offers(*flags: str) -> bool:
+        invoke([*arguments, *flags])
+        out, err = capsys.readouterr()
+        assert "TFG604" in out
+        if form == "json":
+            (finding,) = json.loads(out)["findings"]
+            assert (finding["fix"] is None) == (finding["unfixable"] is not None)
+            return finding["fix"] is not None
+        assert ("not fixed: " in err) == bool(flags)
+        return "be fixed with --unsafe-fixes" in " ".join((out + err).split())
+
+    # The full report has worked the edits out and knows; --fix does not try what is unsafe.
+    assert offers() == offers("--fix") == (form != "full")
+    assert not offers("--fix", "--unsafe-fixes")
+    assert Path("train.py").read_text(encoding="utf-8") == READ_LATER
+
+
 def test_what_is_silenced_is_not_fixed() -> None:
     silent = SCRIPT.replace("# é", "# tflint-gpu: ignore[TFG101]")
     Path("train.py").write_text(silent, encoding="utf-8")

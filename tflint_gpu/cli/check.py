@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from tflint_gpu.source.texts import Error
     from tflint_gpu.trace.evidence import Evidence
 
+#: Flags that put something else in the place of the report.
+_NO_REPORT = ("show_settings", "show_files", "diff", "fix_only")
+
 
 @click.command(name="check", short_help="Lint files and folders; runs nothing of theirs.")
 @click.argument("paths", nargs=-1, type=FilePath())
@@ -64,6 +67,9 @@ def command(paths: tuple[str, ...], evidence: tuple[str, ...], fix: bool, **flag
         raise click.UsageError(
             "--statistics prints a table; a report in another format goes to --output FORMAT:FILE"
         )
+    for asked in (name for name in _NO_REPORT if flags[name]):
+        for idle in (name for name in ("output", "statistics") if flags[name]):
+            raise click.UsageError(f"{_flag(asked)} makes no report: leave {_flag(idle)} off")
     if flags["show_settings"]:
         return _show_settings(paths, flags)
     named = [flags["stdin_filename"] if path == "-" else path for path in paths] or ["."]
@@ -92,6 +98,10 @@ def command(paths: tuple[str, ...], evidence: tuple[str, ...], fix: bool, **flag
             result = replace(result, errors=tuple(dict.fromkeys((*unlisted, *result.errors))))
         outputs = outputs_from(flags)
         return report(result, measured, settings, outputs, statistics=flags["statistics"], means=means)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _files(paths: tuple[str, ...], stdin_name: str, settings: Settings, unlisted: list[Error]) -> list[SourceFile]:
@@ -200,10 +210,19 @@ def _fix(
     if any(file.content is not None for file in result.files):
         raise click.UsageError("--fix cannot report on standard input; --fix-only writes it to standard output")
     done = _fixes(result, evidence, settings, means, unsafe=unsafe)
-    if done is None or not done.changed:
+    if done is None:
         return result
     _write(done)
-    return lint(result.files, settings, means)
+    left = lint(result.files, settings, means) if done.changed else result
+    tried = ("safe", "unsafe") if unsafe else ("safe",)
+    return replace(left, findings=tuple(_as_tried(finding, tried) for finding in left.findings))
+
+
+def _as_tried(finding: Finding, tried: tuple[str, ...]) -> Finding:
+    """Return `finding` without a fix that was tried in vain: the report must not offer it again."""
+    if finding.fix is None or finding.fix.safety not in tried:
+        return finding
+    return replace(finding, fix=None, unfixable="the fix was tried and left out")
 
 
 def _write(done: FixReport) -> None:
