@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tflint_gpu.checks.check import Check, Judgement
+from tflint_gpu.checks.sizes import rows_of
 from tflint_gpu.checks.verdicts import by_repair
 from tflint_gpu.findings import Finding, Fix, Related, Severity
 from tflint_gpu.program.api import BATCH_CALLBACKS
@@ -35,6 +36,8 @@ _LIGHT = frozenset(
     )
 ) | {"keras.Input"}
 
+#: The rows of a batch where `fit` is not told.
+DEFAULT = 32
 #: Larger batches fill a step by themselves.
 FULL = 1024
 
@@ -99,15 +102,22 @@ def _is_set(compiled: Call) -> bool:
 
 
 def _needs_each_step(run: TrainingRun) -> bool:
-    """Say whether the steps are long by their batch, or a callback may want each of them."""
+    """Say whether steps are long by their batch, or the only one of an epoch, or a callback may want each."""
     assert run.call is not None
     size = run.call.argument("batch_size")
     if size is not None and not (isinstance(size, Const) and isinstance(size.value, int) and size.value < FULL):
         return True
-    if run.pipeline is not None or run.call.open:
+    if run.pipeline is not None or run.call.open or _one_step(run, size):
         return True
     callbacks = run.call.argument("callbacks")
     return callbacks is not None and not _quiet(callbacks)
+
+
+def _one_step(run: TrainingRun, size: Value | None) -> bool:
+    """Say whether one batch holds all rows: the end of an epoch comes after each step anyway."""
+    rows = rows_of(run.data)
+    batch = size.value if isinstance(size, Const) else DEFAULT
+    return rows is not None and isinstance(batch, int) and rows <= batch
 
 
 def _quiet(callbacks: Value) -> bool:
