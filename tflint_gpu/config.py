@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -251,7 +252,8 @@ def _dropped_by(flags: Mapping[str, Any]) -> tuple[str, ...]:
 def _read_table(table: Mapping[str, Any], path: Path | None) -> dict[str, Any]:
     """Return the keyword arguments for `Settings` that one table states."""
     where = str(path) if path else "command line"
-    root = path.parent if path else Path.cwd()
+    # Files are matched by paths without `..`.
+    root = Path(os.path.normpath(path.parent)) if path else Path.cwd()
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in KEYS:

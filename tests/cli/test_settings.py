@@ -21,6 +21,36 @@ def test_rules_may_be_chosen_by_flag_file_and_path(check: Check, tmp_path: Path)
     assert "TFG602" not in out
 
 
+@pytest.mark.parametrize(
+    ("here", "arguments"),
+    [
+        ("sub", [".."]),
+        ("sub", ["../sub/../eager.py", ".", "../sub/.."]),
+        (".", ["sub/.."]),
+        ("sub", ["--config", "../tflint-gpu.toml", ".."]),
+        (".", ["--config", "sub/../tflint-gpu.toml", "eager.py", "sub"]),
+    ],
+)
+def test_patterns_and_the_nearest_file_hold_on_a_way_with_dots(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, arguments: list[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/eager.py").write_text(EAGER)
+    (tmp_path / "eager.py").write_text(EAGER)
+    (tmp_path / "tflint-gpu.toml").write_text(
+        'exclude = ["/sub/"]\nper-file-ignores = {"/eager.py" = ["all"]}\ntensorflow = "2.10"\n'
+    )
+    monkeypatch.chdir(tmp_path / here)
+    assert check(*arguments)[:2] == (0, "")
+
+
+def test_settings_of_a_folder_that_the_way_leads_out_of_again_do_not_hold(check: Check, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/tflint-gpu.toml").write_text('fail-on = "nonsense"\n')
+    assert check("sub")[0] == 2
+    assert check("sub/..")[0] == 0
+
+
 def test_a_setting_makes_a_rule_louder_and_leaves_its_doubts_quiet(check: Check) -> None:
     louder = ("--isolated", "--config", 'severity.tiny-batch = "error"', "--select", "tiny-batch")
     small = SERIAL.replace("batch(256)", "batch(8)")

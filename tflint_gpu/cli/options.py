@@ -15,6 +15,7 @@ from tflint_gpu.config import Settings, load_settings
 from tflint_gpu.config_keys import KERAS_BACKENDS
 from tflint_gpu.errors import UserError
 from tflint_gpu.places import obstacle
+from tflint_gpu.source.discovery import absolute_path
 
 FORMATS = ("full", "concise", "json", "github", "sarif", "rdjson")
 
@@ -193,7 +194,7 @@ def start_of(paths: Sequence[str | Path]) -> Path:
     """Return the deepest folder that holds all of `paths`: from there up settings files are looked for."""
     import os
 
-    folders = [path if path.is_dir() else path.parent for path in (Path(p).absolute() for p in paths)]
+    folders = [path if path.is_dir() else path.parent for path in map(absolute_path, paths)]
     try:
         return Path(os.path.commonpath(folders)) if folders else Path.cwd()
     except ValueError:  # several drives

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflint_gpu.config import Settings, closeness
 from tflint_gpu.findings import Finding
+from tflint_gpu.source.discovery import absolute_path
 from tflint_gpu.source.files import SourceFile
 from tflint_gpu.source.texts import SUPPRESSION_MARKERS, Error, ReadError
 
@@ -297,9 +297,9 @@ def silence(
     """Part `findings` into those that stand and those that a comment or ``per-file-ignores`` silences."""
     kept: list[Finding] = []
     silenced: list[Finding] = []
-    here = Path.cwd()
     for finding in findings:
-        ignored = bool(settings.per_file_ignores) and settings.ignored_in(here / finding.location.path, finding)
+        path = finding.location.path
+        ignored = bool(settings.per_file_ignores) and settings.ignored_in(absolute_path(path), finding)
         silent = suppressions is not None and suppressions.silences(finding)
         (silenced if ignored or silent else kept).append(finding)
     return kept, silenced
