@@ -28,6 +28,19 @@ def test_carets_stand_under_the_place(line: str, place: str, shown: str) -> None
     assert marked(line, column, column + len(place)) == shown
 
 
+@pytest.mark.parametrize(
+    "sign", ["\x1b", "\x07", "\x00", "\x0c", "\r", "\x7f", "\x9b", "\u202e", "\u2066", "\u2028"]
+)
+def test_what_tells_a_terminal_something_is_shown_as_one_sign(sign: str) -> None:
+    line = f"x = '{sign}]0;title{sign}[31m'; ds.map(f)"
+    column = line.index("ds.map") + 1
+    assert marked(line, column, column + len("ds.map(f)")) == "ds.map(f)"
+    for end_line in (1, 2):
+        shown = frame([line, line], Location("a.py", 1, column, end_line, column + 4))
+        assert not any(sign in text for text in shown)
+        assert "]0;title" in shown[0]
+
+
 def test_wide_signs_take_two_columns() -> None:
     _, carets = frame(["x = '日本'; f()"], Location("a.py", 1, 11, 1, 14))
     assert carets == "    | " + " " * 12 + "^^^"
