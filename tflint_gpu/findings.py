@@ -74,13 +74,19 @@ class Location:
         return f"{shown_path(self.path)}{cell}:{self.line}:{self.column}"
 
 
-#: What ends a line, or tells a terminal something.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+#: What ends a line, tells a terminal something, or stands for a byte that is no UTF-8.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
 
 
 def shown_path(path: str) -> str:
     """Return `path` for a line of text: a name with a line feed or an escape in it is not two lines, nor red."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), path)
+    return _CONTROL.sub(_escaped, path)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    # Python reads the byte 0xff of a name as the character U+DCFF.
+    return f"\\x{code - 0xDC00:02x}" if code >= 0xDC80 else found[0].encode("unicode_escape").decode()
 
 
 @dataclass(frozen=True, slots=True)

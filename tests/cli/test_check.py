@@ -164,9 +164,13 @@ def test_colour_on_demand_only(check: Check, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "sarif"])
 def test_a_name_that_is_no_utf8_is_reported_all_the_same(check: Check, tmp_path: Path, form: str) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.py")).write_text(EAGER)
-    status, out, _ = check(*TWO, "--output-format", form, "--output", f"{form}:report")
-    assert status == 1
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/broken\xff.py")).write_text(EAGER + "x = (\n")
+    status, out, err = check(*TWO, "--output-format", form, "--output", f"{form}:report")
+    assert status == 2
     assert "run-eagerly-enabled" in out
+    if form in ("full", "concise"):
+        assert out.startswith("\\xfe.py:4:")
+    assert "error: broken\\xff.py:6: not valid" in err
     assert "run-eagerly-enabled" in (tmp_path / "report").read_text("utf-8")
 
 
