@@ -129,6 +129,8 @@ def test_times_of_ops_are_parts_of_a_plain_step() -> None:
     steps = [Step(20.0, None, None, {})] * 3
     assert [each.ms for each in as_plain(ops, steps, [10.0, 10.0, 30.0])] == [7.5, None]
     assert [each.ms for each in as_plain(ops, steps, [])] == [15.0, None]
+    collected = [*steps, Step(400.0, None, None, {})]
+    assert [each.ms for each in as_plain(ops, collected, [10.0, 10.0, 30.0])] == [7.5, None]
 
 
 def test_epochs_are_known_by_their_first_steps() -> None:

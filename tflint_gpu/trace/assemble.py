@@ -252,8 +252,11 @@ def calls_of(report: Report) -> tuple[KerasCall, ...]:
 
 
 def as_plain(measured: Sequence[Timed], steps: Sequence[Step], plain: Sequence[float]) -> tuple[Timed, ...]:
-    """Return `measured` with their times as parts of a plain step: profiled steps are longer than those."""
-    profiled = statistics.fmean(step.step_ms for step in steps) if steps else 0.0
+    """Return `measured` with their times as parts of a plain step: profiled steps are longer than those.
+
+    Medians of both: a step in which Python's collector comes by makes no op shorter.
+    """
+    profiled = statistics.median(step.step_ms for step in steps) if steps else 0.0
     if not profiled or not plain:
         return tuple(measured)
     factor = min(1.0, statistics.median(plain) / profiled)
