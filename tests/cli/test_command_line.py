@@ -147,6 +147,17 @@ def test_a_reader_that_leaves_is_no_failure_to_tell() -> None:
     assert done.stderr == ""
 
 
+def in_shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of ours, with the redirections in it."""
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tflint_gpu {command}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
 @pytest.mark.parametrize(
     ("streams", "status", "out", "err"),
     [
@@ -164,13 +175,7 @@ def test_closed_streams_take_nothing_and_change_no_status(
     (here / "a.py").write_text(
         text + "tf.keras.Sequential().fit(tf.zeros([9, 9]))  # tflint-gpu: ignore[nothing]\n"
     )
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m tflint_gpu check a.py --output json:a.json {streams}"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = in_shell(f"check a.py --output json:a.json {streams}")
     assert (done.returncode, bool(done.stdout), bool(done.stderr)) == (status, out, err)
     # No file took the number of a closed stream, and with it what was meant for that.
     assert json.loads((here / "a.json").read_text())["findings"]
@@ -178,13 +183,7 @@ def test_closed_streams_take_nothing_and_change_no_status(
 
 
 def test_standard_input_that_is_closed_is_empty() -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m tflint_gpu check - <&-"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = in_shell("check - <&-")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
